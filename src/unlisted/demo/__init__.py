@@ -1,0 +1,1 @@
+"""The table of invented people that `unlisted demo` runs on."""

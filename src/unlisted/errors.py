@@ -1,0 +1,59 @@
+"""Every refusal a caller can meet: what is wrong and what to do next.
+
+One root, `UnlistedError`, and one class for each kind of answer a caller can give. The command line maps
+the kinds to exit codes (2 bad input, 3 budget, 4 failed after data was touched), the service to HTTP statuses.
+A message never quotes data: it speaks of arguments, columns and budgets, which the caller already knows.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+__all__ = [
+    "BudgetRefusedError",
+    "ChargedFailureError",
+    "InvalidArgumentError",
+    "InvalidCountsError",
+    "UnlistedError",
+]
+
+
+class UnlistedError(Exception):
+    """The root of everything `unlisted` raises on purpose."""
+
+
+class InvalidArgumentError(UnlistedError, ValueError):
+    """An argument is outside its allowed range. Nothing was touched and nothing was charged."""
+
+    def __init__(self, argument: str, value: object, allowed: str, hint: str = "") -> None:
+        self.argument = argument
+        self.value = value
+        self.allowed = allowed
+        message = f"{argument} = {_shown(value)} is not allowed: it must be {allowed}."
+        super().__init__(f"{message} {hint}" if hint else message)
+
+
+class InvalidCountsError(UnlistedError, ValueError):
+    """Counts that break what they declare: wrong type, negative, duplicated label, too many rows."""
+
+
+class BudgetRefusedError(UnlistedError):
+    """The question does not fit into what is left. It cost nothing."""
+
+
+class ChargedFailureError(UnlistedError):
+    """Something failed after data was touched. The price stays charged, whatever the cause.
+
+    The message is fixed: a cause could depend on the data, so it goes to the log of whoever owns the data.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("could not be answered; charged; see the log")
+
+
+def _shown(value: object) -> str:
+    """Show a value as its owner would write it, and never at length."""
+    if isinstance(value, Fraction):
+        return str(float(value)) if value.denominator != 1 else str(value.numerator)
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,43 @@
+"""What a mechanism gives out: labels, perhaps counts, and what they cost.
+
+The order of the rows is a function of what is released: by noisy count and then label, or by rank. Scan order,
+true counts and the path that produced the rows cannot be read from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from unlisted.mechanisms import labels as label_rules
+from unlisted.privacy.guarantee import Guarantee
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The rows that a mechanism released.
+
+    `counts` is None for a bare ranking. `stopped` is true if a ranking ended because ⊥ was drawn;
+    `noisy_threshold` is there where a mechanism gives it away for free. `spent` is what was used of the ceiling;
+    only a filter that reserved the ceiling first may hand the rest back.
+    """
+
+    labels: pa.Array
+    counts: NDArray[np.int64] | None
+    spent: Guarantee
+    stopped: bool = False
+    noisy_threshold: int | None = None
+
+    @classmethod
+    def by_count(
+        cls, labels: pa.Array, counts: NDArray[np.int64], spent: Guarantee, noisy_threshold: int | None = None
+    ) -> Answer:
+        """Put released rows in the order of their noisy count, largest first, then of their label."""
+        rows = label_rules.order(labels, counts)
+        return cls(label_rules.take(labels, rows), counts[rows], spent, noisy_threshold=noisy_threshold)
+
+    def __len__(self) -> int:
+        return len(self.labels)

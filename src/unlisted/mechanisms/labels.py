@@ -1,0 +1,147 @@
+"""Labels: plain Arrow arrays, ordered and named by their bytes, never by anything else in the data.
+
+A label can betray a person, so three things are settled here and nowhere else. What a label may be: any plain,
+non-null value, or a struct of them when the item is several columns. How labels are ordered: by value for
+numbers and dates, by bytes for text, field by field for structs, which is a total order that no row can change.
+And what leaves: fresh arrays with no dictionary, metadata or buffer of a larger array behind them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from unlisted.errors import InvalidCountsError
+
+
+def plain(labels: object) -> pa.Array:
+    """Return labels as one plain Arrow array; refuse nulls, NaN, mixed types and nested values."""
+    try:
+        array = labels if isinstance(labels, pa.Array | pa.ChunkedArray) else pa.array(_listed(labels))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError):
+        raise InvalidCountsError(
+            "Labels must all be of one type, and of a type that Arrow knows. Convert them first, for example "
+            "to text."
+        ) from None
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    array = _decoded(array)
+    if array.null_count or (pa.types.is_struct(array.type) and any(f.null_count for f in array.flatten())):
+        raise InvalidCountsError("A label is null. Drop null items before counting.")
+    for field in _fields(array):
+        if pa.types.is_floating(field.type) and pc.any(pc.is_nan(field)).as_py():
+            raise InvalidCountsError("A label is NaN. Drop NaN items, or convert them to text, before counting.")
+    return array
+
+
+def has_duplicates(labels: pa.Array) -> bool:
+    """Return whether two labels are the same, compared by their bytes."""
+    keys = _order_keys(labels)
+    if len(keys) == 1:
+        return bool(pc.count_distinct(keys[0], mode="all").as_py() != len(labels))
+    table = pa.table(keys, names=_names(keys))
+    return bool(table.group_by(_names(keys)).aggregate([]).num_rows != len(labels))
+
+
+def order(labels: pa.Array, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the positions that sort by count, largest first, and within a count by label."""
+    keys = _order_keys(labels)
+    names = _names(keys)
+    # Arrow sorts ascending and descending keys in one pass; counts are the first key, labels break ties.
+    table = pa.table([pa.array(counts), *keys], names=["count", *names])
+    sorting = [("count", "descending"), *((name, "ascending") for name in names)]
+    return np.asarray(pc.sort_indices(table, sort_keys=sorting), dtype=np.int64)
+
+
+def take(labels: pa.Array, positions: NDArray[np.int64]) -> pa.Array:
+    """Copy some labels into new buffers that hold nothing else."""
+    return labels.take(pa.array(positions))
+
+
+def encode(label: object) -> bytes:
+    """Return an injective encoding of a label: its type, its length, its bytes.
+
+    Two labels of any types have the same encoding only if they are the same label, so `1`, `True`, `"1"`, `1.0`
+    and `-0.0` against `0.0` are all told apart, and no label can run into what is hashed after it.
+    """
+    if isinstance(label, dict):
+        parts = [encode(part) for part in label.values()]
+        return _tagged(b"struct", b"".join(parts))
+    if isinstance(label, bool):
+        return _tagged(b"bool", b"1" if label else b"0")
+    if isinstance(label, str):
+        return _tagged(b"text", label.encode("utf-8", "surrogatepass"))
+    if isinstance(label, bytes):
+        return _tagged(b"bytes", label)
+    if isinstance(label, int):
+        return _tagged(b"int", str(label).encode())
+    if isinstance(label, float):
+        return _tagged(b"float", struct.pack(">d", label))
+    if isinstance(label, Decimal):
+        return _tagged(b"decimal", str(label).encode())
+    if isinstance(label, datetime | date | time):
+        return _tagged(type(label).__name__.encode(), label.isoformat().encode())
+    raise InvalidCountsError("A label is of a type that cannot be named by its bytes. Convert it to text.")
+
+
+def _tagged(kind: bytes, body: bytes) -> bytes:
+    return b"%s:%d:%s;" % (kind, len(body), body)
+
+
+def _listed(labels: object) -> Any:
+    return list(labels) if isinstance(labels, Iterable) and not isinstance(labels, np.ndarray) else labels
+
+
+def _decoded(array: pa.Array) -> pa.Array:
+    """Undo dictionaries, views and extension wrappers; refuse what is left nested."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        fields = [_decoded(field) for field in array.flatten()]
+        return pa.StructArray.from_arrays(fields, names=[field.name for field in kind])
+    if isinstance(array, pa.ExtensionArray):
+        return _decoded(array.storage)
+    if pa.types.is_dictionary(kind):
+        return _decoded(array.dictionary_decode())
+    if pa.types.is_string_view(kind):
+        return array.cast(pa.large_string())
+    if pa.types.is_binary_view(kind):
+        return array.cast(pa.large_binary())
+    if pa.types.is_null(kind) and len(array) == 0:
+        return array.cast(pa.string())
+    if pa.types.is_nested(kind) or pa.types.is_null(kind) or pa.types.is_run_end_encoded(kind):
+        raise InvalidCountsError(
+            "Labels are of a nested or empty type. A label is one plain value, or a struct of plain values."
+        )
+    return array
+
+
+def _fields(array: pa.Array) -> list[pa.Array]:
+    return list(array.flatten()) if pa.types.is_struct(array.type) else [array]
+
+
+def _order_keys(labels: pa.Array) -> list[pa.Array]:
+    """Return arrays whose order and equality are those of the labels, -0.0 and 0.0 told apart."""
+    keys = []
+    for field in _fields(labels):
+        if pa.types.is_floating(field.type):
+            wide = np.asarray(field.cast(pa.float64()))
+            keys += [pa.array(wide), pa.array(~np.signbit(wide))]
+        elif pa.types.is_decimal(field.type):
+            keys.append(field)
+        elif pa.types.is_boolean(field.type):
+            keys.append(field.cast(pa.int8()))
+        else:
+            keys.append(field)
+    return keys
+
+
+def _names(keys: list[pa.Array]) -> list[str]:
+    return [f"label{i}" for i in range(len(keys))]

@@ -1,0 +1,56 @@
+"""Algorithm 4: many top-k questions on one budget, each charged for what it returned.
+
+The proof is in pay_what_you_get.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from unlisted.mechanisms.answer import Answer
+from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.top_k import TopK
+from unlisted.noise.bits import Bits
+from unlisted.privacy.filter import Filter
+from unlisted.privacy.guarantee import Guarantee
+from unlisted.privacy.numbers import Number, failure_probability, positive, whole
+
+
+@dataclass(frozen=True)
+class PayWhatYouGet:
+    """A total (ρ, δ) for questions whose ε, k, k̄ and δ may all depend on earlier answers.
+
+    Guarantees: all answers together are within the total, however they were chosen. A question reserves its
+    ceiling before anything is drawn; afterwards the draws it did not make come back. ⊥ is a draw; δ never comes
+    back; a question that fails after its reservation keeps it.
+    """
+
+    total: Guarantee
+    budget: Filter = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "budget", Filter(self.total))
+
+    @classmethod
+    def of(cls, *, results: int, questions: int, epsilon: Number, delta: Number) -> PayWhatYouGet:
+        """Say the budget as the survey does: so many results and so many questions, at an ε and a δ each."""
+        rho = whole("results", results) * positive("epsilon", epsilon) ** 2 / 8
+        failures = whole("questions", questions) * failure_probability("delta", delta)
+        return cls(Guarantee(rho, min(Fraction(1), failures)))
+
+    def guarantee(self) -> Guarantee:
+        """Return the ceiling for all questions together."""
+        return self.total
+
+    @property
+    def left(self) -> Guarantee:
+        """What the next question may still cost."""
+        return self.budget.left
+
+    def release(self, question: TopK, counts: BoundedCounts, bits: Bits | None = None) -> Answer:
+        """Answer one question, or refuse it at no cost because it might not fit."""
+        reserved = self.budget.reserve(question.guarantee())
+        answer = question.release(counts, bits)
+        self.budget.settle(reserved, answer.spent)
+        return answer

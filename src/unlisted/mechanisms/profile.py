@@ -1,0 +1,49 @@
+"""A histogram said shortly: its large counts one by one, and how many labels have each small count.
+
+Long tails are mostly labels that almost surely stay hidden. An engine can count them by size without naming
+them, and name afterwards the few that noise lifts over the threshold. `lazy_tail.py` shows that nothing changes
+in the law of the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from unlisted.errors import InvalidCountsError
+from unlisted.mechanisms.counts import BoundedCounts
+
+FetchLabels = Callable[[NDArray[np.int64], NDArray[np.int64]], pa.Array]
+"""(counts, ranks) -> labels, one each: the label at `rank` (from 0, in label order) among those counts."""
+
+
+@dataclass(frozen=True, eq=False)
+class CountProfile:
+    """All labels above a cut with their counts, the number at each count up to it, and a way to name those.
+
+    `large` is complete above the cut. With `fetched` = k̄ the profile speaks of the k̄ largest counts only, and
+    `bottom` is the (k̄+1)-th; without, it speaks of all labels.
+    """
+
+    large: BoundedCounts
+    small: Mapping[int, int]
+    fetch: FetchLabels
+    fetched: int | None = None
+    bottom: int = 0
+
+    def __post_init__(self) -> None:
+        if self.large.fetched is not None:
+            raise InvalidCountsError("A profile's large counts must be complete above its small ones.")
+        if any(count < 1 or labels < 0 for count, labels in self.small.items()):
+            raise InvalidCountsError("A profile's counts are 1 or above and its numbers of labels 0 or above.")
+        if len(self.large) and self.small and max(self.small) >= int(self.large.counts.min()):
+            raise InvalidCountsError("A profile's small counts must all lie below its large ones.")
+        listed = len(self.large) + sum(self.small.values())
+        if self.fetched is not None and listed > self.fetched:
+            raise InvalidCountsError(
+                f"A profile of the {self.fetched} largest counts speaks of more labels than that."
+            )

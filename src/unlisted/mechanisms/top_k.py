@@ -1,0 +1,134 @@
+"""Algorithm 3: a ranked top k by Gumbel noise, ⊥ standing for everything unlisted. The proof is in top_k.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from unlisted.errors import InvalidArgumentError, InvalidCountsError
+from unlisted.mechanisms import labels as label_rules
+from unlisted.mechanisms.answer import Answer
+from unlisted.mechanisms.counts import BoundedCounts, Largest, Ties, add_noise
+from unlisted.mechanisms.pricing import noise_price, with_escape
+from unlisted.mechanisms.top_histogram import rivals
+from unlisted.noise.bits import Bits, fresh_bits
+from unlisted.noise.gumbel import first_in_race
+from unlisted.noise.law import Law
+from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
+from unlisted.privacy.numbers import Number, exact, failure_probability, positive, whole
+from unlisted.privacy.rounding import exp_down, log_up, round_up
+from unlisted.privacy.sensitivity import Sensitivity
+
+_THRESHOLD_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The shape of a top-k question: how many results, read from how many counts, of whom.
+
+    `fetched` is k̄, a public number; None ranks the whole histogram, which needs a bound on items per user.
+    """
+
+    k: int
+    fetched: int | None
+    sensitivity: Sensitivity
+    ties: Ties = "label"
+
+    def __post_init__(self) -> None:
+        whole("k", self.k)
+        if self.fetched is not None:
+            whole("fetched", self.fetched)
+        if self.ties not in ("label", "unknown"):
+            raise InvalidArgumentError("ties", self.ties, "'label' or 'unknown'")
+        rivals(self.sensitivity, self.fetched, self.ties)
+
+    @property
+    def most_draws(self) -> int:
+        """The most draws a ranking makes: k labels, or all k̄ and then ⊥."""
+        return self.k if self.fetched is None else min(self.k, self.fetched + 1)
+
+    @property
+    def rivals(self) -> int:
+        """How many labels can enter or leave what is ranked between neighbours."""
+        return rivals(self.sensitivity, self.fetched, self.ties)
+
+
+@dataclass(frozen=True)
+class TopK:
+    """Rank labels by count plus Gumbel noise; stop after k of them, or when ⊥ comes up.
+
+    Guarantees: (ρ, δ) of `guarantee()`, and for each answer what it `spent`. Only the order is released: no
+    scores, no gaps, no noisy threshold. With `counts_law`, the winners' counts follow with fresh noise at their
+    own price. Edge cases: k above the number of labels ends in ⊥; no labels at all is a ranking of length 0.
+    """
+
+    epsilon: Fraction
+    threshold: Fraction
+    ranking: Ranking
+    counts_law: Law | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        object.__setattr__(self, "threshold", exact("threshold", self.threshold))
+        if self.threshold < self._lowest_threshold:
+            raise InvalidArgumentError("threshold", self.threshold, f"{self._lowest_threshold} or above")
+
+    @classmethod
+    def at(cls, ranking: Ranking, *, epsilon: Number, delta: Number, counts_law: Law | None = None) -> TopK:
+        """Return the ranking whose every draw costs ε and whose whole failure probability is at most δ."""
+        eps, d = positive("epsilon", epsilon), failure_probability("delta", delta)
+        sensitivity = ranking.sensitivity
+        odds = log_up(ranking.rivals * (1 - d) / d)
+        threshold = sensitivity.sides * sensitivity.count + max(Fraction(0), sensitivity.count * odds / eps)
+        return cls(eps, round_up(threshold, _THRESHOLD_DIGITS), ranking, counts_law)
+
+    @property
+    def _lowest_threshold(self) -> int:
+        return self.ranking.sensitivity.sides * self.ranking.sensitivity.count
+
+    def draw_price(self) -> Guarantee:
+        """Return the cost of one draw, a label or ⊥: an exponential mechanism of range ε (2ε for replace)."""
+        bounded_range = self.ranking.sensitivity.sides * self.epsilon
+        return Guarantee(bounded_range**2 / 8, Fraction(0), EpsilonDelta(bounded_range, Fraction(0)))
+
+    def counts_price(self) -> Guarantee:
+        """Return what the winners' counts cost, if they are released."""
+        if self.counts_law is None:
+            return Guarantee.nothing()
+        moved = self.ranking.sensitivity.coordinates_within(self.ranking.k)
+        return noise_price(self.counts_law, moved, self.ranking.sensitivity.count)
+
+    def escape(self) -> Fraction:
+        """Bound from above the chance that a label only one neighbour ranks comes before ⊥."""
+        odds = exp_down(self.epsilon * (self.threshold - self._lowest_threshold) / self.ranking.sensitivity.count)
+        return round_up(self.ranking.rivals / (self.ranking.rivals + odds))
+
+    def guarantee(self) -> Guarantee:
+        """Return the ceiling: all draws made, and ⊥ charged like a label."""
+        return self._cost_of(self.ranking.most_draws)
+
+    def _cost_of(self, draws: int) -> Guarantee:
+        return with_escape(draws * self.draw_price() + self.counts_price(), self.escape())
+
+    def release(self, counts: BoundedCounts, bits: Bits | None = None) -> Answer:
+        """Rank, and say how many draws it took."""
+        bits = bits or fresh_bits()
+        top = self._ranked(counts)
+        rate = self.epsilon / self.ranking.sensitivity.count
+        order, stopped = first_in_race(top.counts, top.bottom + self.threshold, rate, self.ranking.k, bits)
+        noisy = None
+        if self.counts_law is not None:
+            noisy = add_noise(top.counts[order], self.counts_law.sample(len(order), bits))
+        labels = label_rules.take(top.labels, order)
+        return Answer(labels, noisy, self._cost_of(len(order) + stopped), stopped)
+
+    def _ranked(self, counts: BoundedCounts) -> Largest:
+        ranking = self.ranking
+        counts.require(ranking.sensitivity, counts.minimum_count)
+        if counts.ties == "unknown" and ranking.ties == "label" and ranking.fetched is not None:
+            raise InvalidCountsError("Ties were broken in an unknown way; ask with ties='unknown'.")
+        if ranking.fetched is not None:
+            return counts.largest(ranking.fetched)
+        if counts.fetched is not None:
+            raise InvalidCountsError("Ranking the whole histogram needs all counts; say how many were fetched.")
+        return Largest(counts.labels, counts.counts, counts.floor)

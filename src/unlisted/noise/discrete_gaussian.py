@@ -1,0 +1,73 @@
+"""Discrete Gaussian noise: P[Z = z] proportional to e^(-z²/2s²) on the integers, s² = `variance`.
+
+Facts used, with their reasons.
+* ρ: a count that moves by a whole number d costs exactly d²/2s² (Canonne, Kamath, Steinke). Not the continuous
+  law's δ(ε): the discrete law exceeds that by up to 2.8 times at s = 1.
+* Tail: `gaussian_tail.py`, an upper bound: the series itself, or for a large scale a bound in constant time.
+* Sums and leads of several independent draws: `gaussian_sums.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from unlisted.noise import gaussian_sums, gaussian_tail, rejection
+from unlisted.noise.bits import Bits
+from unlisted.noise.exact_law import ExactLaw
+from unlisted.noise.tails import Tails
+from unlisted.privacy.numbers import positive, whole
+
+LARGEST_TABLE_VARIANCE = 4096**2
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian(ExactLaw):
+    """Discrete Gaussian noise of parameter s², drawn exactly."""
+
+    variance: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variance", positive("variance", self.variance))
+
+    def __str__(self) -> str:
+        return f"discrete Gaussian, scale {self.stddev:.6g}"
+
+    @property
+    def stddev(self) -> float:
+        """The scale s, for display; the standard deviation is never larger."""
+        return math.sqrt(self.variance)
+
+    @property
+    def fits_a_table(self) -> bool:
+        """Whether the scale is small enough for a table."""
+        return self.variance <= LARGEST_TABLE_VARIANCE
+
+    def tail(self, t: int) -> Fraction:
+        """Bound P[Z >= t] from above."""
+        return gaussian_tail.tail_up(t, self.variance)
+
+    def rho(self, shift: int) -> Fraction:
+        """Return shift²/2s²."""
+        return whole("shift", shift) ** 2 / (2 * self.variance)
+
+    def sum_tail(self, draws: int, t: int) -> Fraction:
+        """Bound from above the chance that so many independent draws add up to t or more."""
+        return gaussian_sums.sum_tail_up(draws, t, self.variance)
+
+    def lead_tail(self, n: int, rivals: int) -> Fraction:
+        """Bound from above the chance that any of `rivals` draws exceeds one shared draw by n >= 0 or more."""
+        return gaussian_sums.lead_tail_up(n, rivals, self.variance)
+
+    def tails(self, precision: int) -> Tails:
+        """Return bounds of all tails at this precision."""
+        return gaussian_tail.tails(self.variance, precision)
+
+    def sample_slowly(self, bits: Bits) -> int:
+        """Draw one value by exact rejection."""
+        return rejection.discrete_gaussian(self.variance, bits)
+
+    def sample_slowly_at_least(self, t: int, bits: Bits) -> int:
+        """Draw one value given Z >= t by exact rejection."""
+        return rejection.discrete_gaussian_at_least(t, self.variance, bits)

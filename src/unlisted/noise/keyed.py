@@ -1,0 +1,92 @@
+"""Noise that is a function of what it belongs to: the same label at the same node always gets the same noise.
+
+A stream must give one noise to each (label, node) for ever, and storing it would mean storing a table of
+secrets. So the bits of a draw are computed from a secret key instead, in two steps that hash every part once:
+
+    tag(label)   = first 16 bytes of HMAC-SHA-256(key, "label" ‖ label)
+    node key     = HMAC-SHA-256(key, "node" ‖ node)
+    bits of draw = AES-256 under the node key of tag(label), and beyond these 128 bits
+                   AES in counter mode under HMAC-SHA-256(key, "more" ‖ label tag ‖ node)
+
+`node` and `label` are injective encodings made by the caller; a node's includes the digest of its contents, so
+that other contents never meet old noise. To anyone without the key the bits are indistinguishable from fair
+independent ones: this is the one place where the guarantee is computational. Two labels share a tag with
+probability below n²/2^129.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.noise.bits import KEY_BYTES, Bits, CipherBits
+
+TAG_BYTES = 16
+Tags = NDArray[np.uint8]
+"""One row of `TAG_BYTES` bytes for each label."""
+
+
+class NoiseKey:
+    """A secret from which persistent noise is computed: as sensitive as the data, and hidden from its repr."""
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) != KEY_BYTES:
+            raise InvalidArgumentError("secret", f"{len(secret)} bytes", f"{KEY_BYTES} bytes")
+        self._secret = secret
+
+    @classmethod
+    def fresh(cls) -> NoiseKey:
+        """Draw a key from the operating system."""
+        return cls(os.urandom(KEY_BYTES))
+
+    def __repr__(self) -> str:
+        return "<NoiseKey>"
+
+    def tags(self, labels: Iterable[bytes]) -> Tags:
+        """Return the tags of encoded labels."""
+        joined = b"".join(self._hash(b"label", label)[:TAG_BYTES] for label in labels)
+        return np.frombuffer(joined, dtype=np.uint8).reshape(-1, TAG_BYTES)
+
+    def draws(self, node: bytes, tags: Tags) -> KeyedDraws:
+        """Return the draws that belong to a node, one for each tag."""
+        cipher = Cipher(algorithms.AES(self._hash(b"node", node)), modes.ECB()).encryptor()  # noqa: S305
+        # ECB is right here: distinct tags, one block each, and the output is used as bits, not as a secret
+        # message.
+        blocks = np.frombuffer(cipher.update(np.ascontiguousarray(tags).tobytes()), dtype=np.uint8)
+        return KeyedDraws(blocks.reshape(-1, TAG_BYTES), lambda i: self._more(tags[i].tobytes(), node))
+
+    def _more(self, tag: bytes, node: bytes) -> Bits:
+        return CipherBits(self._hash(b"more", tag + node))
+
+    def _hash(self, purpose: bytes, message: bytes) -> bytes:
+        return hmac.digest(self._secret, b"%s:%s" % (purpose, message), "sha256")
+
+
+class KeyedDraws:
+    """Draws whose bits are fixed by key, label and node, whatever order they are asked for in."""
+
+    def __init__(self, blocks: NDArray[np.uint8], more: Callable[[int], Bits]) -> None:
+        self._blocks = blocks
+        self._more = more
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def leading(self) -> NDArray[np.uint16]:
+        """Return the first 16 bits of every draw."""
+        return np.ascontiguousarray(self._blocks[:, :2]).view("<u2").ravel().astype(np.uint16, copy=False)
+
+    def following(self, which: NDArray[np.intp]) -> NDArray[np.uint64]:
+        """Return the next 64 bits of these draws."""
+        words = np.ascontiguousarray(self._blocks[which, 2:10]).view("<u8").ravel()
+        return words.astype(np.uint64, copy=False)
+
+    def more(self, which: int) -> Bits:
+        """Return the bits of one draw after those, without end."""
+        return self._more(which)

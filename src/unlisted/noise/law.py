@@ -1,0 +1,59 @@
+"""A law: an integer-valued noise that says how it is drawn, how far it reaches, and what it costs.
+
+A user may bring their own. Algorithm 1 takes any law that answers three questions:
+
+    sample(n, bits)   n independent draws, with randomness from `bits` and from nowhere else
+    tail(t)           an upper bound of P[Z >= t], exact or rounded up, never increasing in t
+    rho(shift)        an upper bound of ρ such that Z and Z + s are ρ-CDP apart for every whole |s| <= shift
+
+Optional: `epsilon(shift)`, if Z and Z + s are also ε-DP apart, and `tv`, the total-variation distance between what
+`sample` draws and the law that `tail` and `rho` speak of. A law with `tv` above 0 must have an `epsilon`: the
+distance is charged to δ through the (ε, δ) statement, which is the one it is a theorem for.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.noise.bits import Bits
+
+LARGEST_QUANTILE = 2**61
+
+
+class Law(ABC):
+    """An integer-valued noise."""
+
+    tv: Fraction = Fraction(0)
+
+    @abstractmethod
+    def sample(self, n: int, bits: Bits) -> NDArray[np.int64]:
+        """Draw n independent values."""
+
+    @abstractmethod
+    def tail(self, t: int) -> Fraction:
+        """Bound P[Z >= t] from above."""
+
+    @abstractmethod
+    def rho(self, shift: int) -> Fraction:
+        """Bound from above the ρ-CDP price of one count that a user moves by at most `shift`."""
+
+    def epsilon(self, shift: int) -> Fraction | None:  # noqa: ARG002 - the default makes no such statement
+        """Bound from above the ε-DP price of one count, or None where there is none."""
+        return None
+
+    def quantile(self, p: Fraction) -> int:
+        """Return the smallest t >= 0 with tail(t) <= p, by doubling and halving: `tail` never increases."""
+        low, high = -1, 1
+        while self.tail(high) > p:
+            low, high = high, 2 * high
+            if high > LARGEST_QUANTILE:
+                raise InvalidArgumentError("p", p, "a tail that the noise can fall below")
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.tail(middle) > p else (low, middle)
+        return high

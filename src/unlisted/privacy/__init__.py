@@ -1,0 +1,1 @@
+"""What is promised: guarantees, conversions, calibration, and who is protected."""

@@ -1,0 +1,196 @@
+"""From a budget to the parameters of a mechanism: the lowest threshold, and for it the least noise.
+
+Nothing here knows a mechanism's formulas. A mechanism prices itself (`price`: ρ and perhaps ε of the common
+outcomes; `escape`: δ, the chance of a telling one), and calibration is a search over (scale of noise, threshold)
+against those two functions. With a budget in (ρ, δ) the scale follows from ρ and the threshold from δ. With a
+budget in (ε, δ) the total δ has two uses, the threshold and the conversion from ρ to ε; how it is best shared
+depends on everything, so it is searched:
+
+1. some ways to share δ give a first threshold; one far above another law's is not pursued;
+2. a threshold one lower is possible iff for some scale `escape` + conversion stays within δ; this sum falls and
+   then rises with the scale, so its lowest point decides; repeat while it is possible;
+3. at the lowest threshold, the smallest scale that still fits is the least noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, Protocol, TypeVar
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.privacy.convert import delta_cks_up, rho_cks_down
+from unlisted.privacy.guarantee import Budget, Guarantee
+from unlisted.privacy.rounding import round_up
+from unlisted.privacy.search import lowest_point, smallest
+
+_SHARES = (Fraction(50, 100), Fraction(65, 100), Fraction(80, 100))
+_HOPELESS = Fraction(11, 10)
+_SCALE_DIGITS = 7
+_SMALLEST_EXPONENT, _LARGEST_EXPONENT = -7.0, 60.0
+
+
+class SelfPriced(Protocol):
+    """A mechanism whose guarantee is a price that the noise sets and an escape that the threshold sets."""
+
+    @property
+    def lowest_threshold(self) -> int:
+        """The smallest threshold that makes sense."""
+        ...
+
+    def price(self) -> Guarantee:
+        """Return what the common outcomes cost; it falls as the noise grows."""
+        ...
+
+    def escape(self) -> Fraction:
+        """Return the chance of a telling outcome; it falls as the threshold grows."""
+        ...
+
+
+M = TypeVar("M", bound=SelfPriced)
+Mechanism = TypeVar("Mechanism")
+
+
+@dataclass(frozen=True)
+class Family(Generic[M]):
+    """A kind of noise: `build(scale, threshold)` makes the mechanism, `spread(scale)` says how noisy it is."""
+
+    name: str
+    build: Callable[[Fraction, int], M]
+    spread: Callable[[Fraction], float]
+
+
+@dataclass(frozen=True)
+class Calibrated(Generic[Mechanism]):
+    """A mechanism with the reason why it is this one."""
+
+    mechanism: Mechanism
+    reason: str
+
+
+@dataclass(frozen=True)
+class _Candidate(Generic[M]):
+    mechanism: M
+    threshold: int
+    spread: float
+    name: str
+    way: str
+
+
+def calibrate(budget: Budget, families: Sequence[Family[M]]) -> Calibrated[M]:
+    """Return the mechanism with the lowest threshold (then the least noise) that stays inside the budget."""
+    found: list[_Candidate[M]] = []
+    for way, settle in (("by ρ", _by_rho), ("by ε added up", _directly), ("by ρ converted", _by_conversion)):
+        for family in families:
+            settled = settle(budget, family, min((one.threshold for one in found), default=None))
+            if settled is not None:
+                scale, threshold = settled
+                mechanism = family.build(scale, threshold)
+                found.append(_Candidate(mechanism, threshold, family.spread(scale), family.name, way))
+    found.sort(key=lambda one: (one.threshold, one.spread))
+    best = found[0]
+    others = ", ".join(f"{one.threshold} with {one.name} ({one.way})" for one in found[1:])
+    reason = f"{best.name} ({best.way}) has the lowest threshold, {best.threshold}"
+    return Calibrated(best.mechanism, f"{reason}; against {others}." if others else f"{reason}.")
+
+
+def _by_rho(budget: Budget, family: Family[M], _best: int | None) -> tuple[Fraction, int] | None:
+    if budget.rho is None:
+        return None
+    limit = budget.rho
+    scale = _smallest_scale(family, lambda price: price.rho <= limit)
+    return scale, _threshold(family, scale, budget.delta)
+
+
+def _directly(budget: Budget, family: Family[M], _best: int | None) -> tuple[Fraction, int] | None:
+    if budget.epsilon is None or _price(family, Fraction(1)).direct is None:
+        return None
+    limit = budget.epsilon
+    scale = _smallest_scale(family, lambda price: price.direct is not None and price.direct.epsilon <= limit)
+    return scale, _threshold(family, scale, budget.delta)
+
+
+def _by_conversion(budget: Budget, family: Family[M], best: int | None) -> tuple[Fraction, int] | None:
+    if budget.epsilon is None:
+        return None
+    shares = (_at_share(budget, family, share) for share in _SHARES)
+    scale, threshold = min(shares, key=lambda settled: (settled[1], settled[0]))
+    if best is not None and threshold > _HOPELESS * best:
+        return scale, threshold
+    while threshold > _at(family, scale, threshold).lowest_threshold:
+        lower = _feasible_scale(budget, family, threshold - 1, scale)
+        if lower is None:
+            break
+        scale, threshold = lower, threshold - 1
+    return _least_scale(budget, family, threshold, scale), threshold
+
+
+def _at_share(budget: Budget, family: Family[M], share: Fraction) -> tuple[Fraction, int]:
+    """Give this share of δ to the conversion and the rest to the threshold."""
+    conversion = share * budget.delta
+    limit = rho_cks_down(budget.epsilon or 0, conversion)
+    scale = _smallest_scale(family, lambda price: price.rho <= limit)
+    return scale, _threshold(family, scale, budget.delta - conversion)
+
+
+def _feasible_scale(budget: Budget, family: Family[M], threshold: int, near: Fraction) -> Fraction | None:
+    """Return a scale at which this threshold fits into the budget, if the best one does."""
+
+    def log_total(y: float) -> float:
+        total = _total(budget, family, _scale(y), threshold)
+        return math.log(total) if total > 0 else -math.inf
+
+    centre = math.log2(near)
+    best = _scale(lowest_point(log_total, centre - 1, centre + 1, steps=14))
+    return best if _total(budget, family, best, threshold) <= budget.delta else None
+
+
+def _least_scale(budget: Budget, family: Family[M], threshold: int, fits: Fraction) -> Fraction:
+    """Return the smallest scale that fits, between half of one that does and that one."""
+    low, high = math.log2(fits) - 1, math.log2(fits)
+    for _ in range(16):
+        middle = (low + high) / 2
+        if _total(budget, family, _scale(middle), threshold) <= budget.delta:
+            high, fits = middle, _scale(middle)
+        else:
+            low = middle
+    return fits
+
+
+def _total(budget: Budget, family: Family[M], scale: Fraction, threshold: int) -> Fraction:
+    mechanism = _at(family, scale, threshold)
+    return mechanism.escape() + delta_cks_up(mechanism.price().rho, budget.epsilon or 0)
+
+
+def _smallest_scale(family: Family[M], affordable: Callable[[Guarantee], bool]) -> Fraction:
+    low, high = _SMALLEST_EXPONENT, _LARGEST_EXPONENT
+    if not affordable(_price(family, _scale(high))):
+        raise InvalidArgumentError("budget", "this one", "large enough for some amount of noise")
+    if affordable(_price(family, _scale(low))):
+        return _scale(low)
+    # 2^-30 of relative width is below the digits a scale is rounded to.
+    while high - low > 2**-30:
+        middle = (low + high) / 2
+        low, high = (low, middle) if affordable(_price(family, _scale(middle))) else (middle, high)
+    return _scale(high)
+
+
+def _threshold(family: Family[M], scale: Fraction, delta: Fraction) -> int:
+    lowest = _at(family, scale, None).lowest_threshold
+    return smallest(lambda t: family.build(scale, t).escape() <= delta, lowest)
+
+
+def _price(family: Family[M], scale: Fraction) -> Guarantee:
+    return _at(family, scale, None).price()
+
+
+def _at(family: Family[M], scale: Fraction, threshold: int | None) -> M:
+    # The price does not depend on the threshold; any that is certainly allowed will do.
+    return family.build(scale, 2**61 if threshold is None else threshold)
+
+
+def _scale(exponent: float) -> Fraction:
+    """Return 2^exponent as a short decimal, rounded up: noise of a scale that a person can read."""
+    return round_up(Fraction(2.0**exponent), _SCALE_DIGITS)

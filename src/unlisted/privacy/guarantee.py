@@ -1,0 +1,126 @@
+"""What is promised: δ-approximate ρ-CDP, and a second statement beside it where one is proved.
+
+Composition is one line, for every mechanism alike: ρ adds, δ adds. (The exact 1 - Π(1-δᵢ) is smaller by less than
+the square of the sum; the sum keeps amounts short and exact, and a thousand additions equal one multiplication.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.privacy.convert import delta_cks_up, epsilon_cks_up
+from unlisted.privacy.numbers import Number, exact, failure_probability, not_negative, positive, whole
+
+
+@dataclass(frozen=True)
+class EpsilonDelta:
+    """(ε, δ)-differential privacy, proved directly and not by conversion from ρ."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", not_negative("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", _at_most_one(self.delta))
+
+    def __add__(self, other: EpsilonDelta) -> EpsilonDelta:
+        return EpsilonDelta(self.epsilon + other.epsilon, min(Fraction(1), self.delta + other.delta))
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """δ-approximate ρ-CDP, with `direct` an (ε, δ) statement of the same mechanism where one is proved.
+
+    Guarantees: `a + b` holds for a and b run one after the other, b chosen knowing a's answer; `n * a` equals n
+    additions; `a.covers(b)` is true only if whoever was promised b has everything that a says.
+    """
+
+    rho: Fraction
+    delta: Fraction
+    direct: EpsilonDelta | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", not_negative("rho", self.rho))
+        object.__setattr__(self, "delta", _at_most_one(self.delta))
+
+    @staticmethod
+    def nothing() -> Guarantee:
+        """Return the guarantee of a mechanism that looks at no data."""
+        return Guarantee(Fraction(0), Fraction(0), EpsilonDelta(Fraction(0), Fraction(0)))
+
+    def __add__(self, other: Guarantee) -> Guarantee:
+        both = self.direct + other.direct if self.direct and other.direct else None
+        return Guarantee(self.rho + other.rho, min(Fraction(1), self.delta + other.delta), both)
+
+    def __mul__(self, times: int) -> Guarantee:
+        n = whole("times", times, at_least=0)
+        if n == 0:
+            return Guarantee.nothing()
+        direct = self.direct and EpsilonDelta(n * self.direct.epsilon, min(Fraction(1), n * self.direct.delta))
+        return Guarantee(n * self.rho, min(Fraction(1), n * self.delta), direct)
+
+    __rmul__ = __mul__
+
+    def covers(self, other: Guarantee) -> bool:
+        """Return whether every statement made here follows from `other`."""
+        if other.rho > self.rho or other.delta > self.delta:
+            return False
+        return self.direct is None or other.implies(self.direct.epsilon, self.direct.delta)
+
+    def implies(self, epsilon: Fraction, delta: Fraction) -> bool:
+        """Return whether (ε, δ)-DP follows, by whichever statement shows it."""
+        if self.direct and self.direct.epsilon <= epsilon and self.direct.delta <= delta:
+            return True
+        return self.delta <= delta and self.delta + delta_cks_up(self.rho, epsilon) <= delta
+
+    def epsilon(self, at_delta: Number) -> Fraction:
+        """Return the smaller ε of the two statements at a total δ, rounded up."""
+        total = exact("at_delta", at_delta)
+        found = []
+        if self.direct and self.direct.delta <= total:
+            found.append(self.direct.epsilon)
+        if self.rho == 0 and self.delta <= total:
+            found.append(Fraction(0))
+        elif self.delta < total < 1:
+            found.append(epsilon_cks_up(self.rho, total - self.delta))
+        if not found:
+            raise InvalidArgumentError(
+                "at_delta", at_delta, f"above {float(self.delta):.6g} and below 1", "ε needs a δ of its own."
+            )
+        return min(found)
+
+
+@dataclass(frozen=True, init=False)
+class Budget:
+    """What may be spent, said as (ε, δ) or as (ρ, δ).
+
+    With ε, δ is the total: the threshold and the conversion share it. With ρ, δ is the threshold's alone.
+    """
+
+    delta: Fraction
+    epsilon: Fraction | None
+    rho: Fraction | None
+
+    def __init__(self, *, delta: Number, epsilon: Number | None = None, rho: Number | None = None) -> None:
+        if (epsilon is None) == (rho is None):
+            raise InvalidArgumentError(
+                "epsilon, rho", (epsilon, rho), "exactly one of the two", "Say Budget(epsilon=1, delta=1e-8)."
+            )
+        object.__setattr__(self, "delta", failure_probability("delta", delta))
+        object.__setattr__(self, "epsilon", None if epsilon is None else positive("epsilon", epsilon))
+        object.__setattr__(self, "rho", None if rho is None else positive("rho", rho))
+
+    def allows(self, guarantee: Guarantee) -> bool:
+        """Return whether a mechanism with this guarantee stays inside the budget."""
+        if self.epsilon is not None:
+            return guarantee.implies(self.epsilon, self.delta)
+        return self.rho is not None and guarantee.rho <= self.rho and guarantee.delta <= self.delta
+
+
+def _at_most_one(delta: Fraction) -> Fraction:
+    d = exact("delta", delta)
+    if not 0 <= d <= 1:
+        raise InvalidArgumentError("delta", delta, "between 0 and 1")
+    return d

@@ -1,0 +1,117 @@
+"""Irrational functions of exact numbers, always rounded to a stated side.
+
+`decimal` computes exp, ln and sqrt *correctly rounded* (half to even), so the true value lies within half a unit
+of the last place of what it returns; one step outward is a proved bound. Every function here ends in `_up` or
+`_down`: an upper or a lower bound, never "about". Bounds carry `DIGITS` significant digits, far more than any
+promise needs, so that rounding against ourselves costs nothing a user could notice.
+"""
+
+from __future__ import annotations
+
+import decimal
+from decimal import Decimal
+from fractions import Fraction
+
+DIGITS = 50
+
+_FAR = Fraction(-5000)
+"""Below e^-5000 nothing that anyone promises depends on the value, and exact fractions would only grow."""
+
+
+def _context(rounding: str, digits: int) -> decimal.Context:
+    # The widest exponents there are: a tail of e^-100000 must not become 0 on the way.
+    return decimal.Context(prec=digits, rounding=rounding, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
+
+
+def _decimal_up(x: Fraction, digits: int) -> Decimal:
+    return _context(decimal.ROUND_CEILING, digits).divide(Decimal(x.numerator), Decimal(x.denominator))
+
+
+def _decimal_down(x: Fraction, digits: int) -> Decimal:
+    return _context(decimal.ROUND_FLOOR, digits).divide(Decimal(x.numerator), Decimal(x.denominator))
+
+
+def round_up(x: Fraction, digits: int = DIGITS) -> Fraction:
+    """Return the smallest number of `digits` significant digits that is at least x."""
+    return Fraction(_decimal_up(x, digits))
+
+
+def round_down(x: Fraction, digits: int = DIGITS) -> Fraction:
+    """Return the largest number of `digits` significant digits that is at most x."""
+    return Fraction(_decimal_down(x, digits))
+
+
+def exp_up(x: Fraction, digits: int = DIGITS) -> Fraction:
+    """Bound e^x from above."""
+    x = max(x, _FAR)
+    context = _context(decimal.ROUND_HALF_EVEN, digits)
+    return Fraction(context.next_plus(context.exp(_decimal_up(x, digits + 10))))
+
+
+def exp_down(x: Fraction, digits: int = DIGITS) -> Fraction:
+    """Bound e^x from below."""
+    if x < _FAR:
+        return Fraction(0)
+    context = _context(decimal.ROUND_HALF_EVEN, digits)
+    return Fraction(context.next_minus(context.exp(_decimal_down(x, digits + 10))))
+
+
+def log_up(x: Fraction, digits: int = DIGITS) -> Fraction:
+    """Bound the natural logarithm of x > 0 from above."""
+    context = _context(decimal.ROUND_HALF_EVEN, digits)
+    return Fraction(context.next_plus(context.ln(_decimal_up(x, digits + 10))))
+
+
+def log_down(x: Fraction, digits: int = DIGITS) -> Fraction:
+    """Bound the natural logarithm of x > 0 from below."""
+    context = _context(decimal.ROUND_HALF_EVEN, digits)
+    return Fraction(context.next_minus(context.ln(_decimal_down(x, digits + 10))))
+
+
+def sqrt_up(x: Fraction, digits: int = DIGITS) -> Fraction:
+    """Bound the square root of x >= 0 from above."""
+    context = _context(decimal.ROUND_HALF_EVEN, digits)
+    return Fraction(context.next_plus(context.sqrt(_decimal_up(x, digits + 10))))
+
+
+def sqrt_down(x: Fraction, digits: int = DIGITS) -> Fraction:
+    """Bound the square root of x >= 0 from below."""
+    context = _context(decimal.ROUND_HALF_EVEN, digits)
+    return max(Fraction(0), Fraction(context.next_minus(context.sqrt(_decimal_down(x, digits + 10)))))
+
+
+def any_of_up(p: Fraction, n: int) -> Fraction:
+    """Bound from above the chance 1 - (1-p)^n that any of n independent events of chance p happens.
+
+    The power is taken by squaring with every product rounded down; all factors are in [0, 1], so the result is
+    a lower bound of (1-p)^n. The digits lost to cancellation (about those of 1/p) are added first.
+    """
+    if n <= 0 or p <= 0:
+        return Fraction(0)
+    if n == 1 or p >= 1:
+        return min(p, Fraction(1))
+    context = _context(decimal.ROUND_FLOOR, DIGITS + _leading_zeros(p) + 10)
+    base = context.divide(Decimal(p.denominator - p.numerator), Decimal(p.denominator))
+    kept = Decimal(1)
+    while n:
+        if n & 1:
+            kept = context.multiply(kept, base)
+        base = context.multiply(base, base)
+        n >>= 1
+    return min(Fraction(1), round_up(1 - Fraction(kept)))
+
+
+def one_of_down(p: Fraction, n: int) -> Fraction:
+    """Bound from below the chance q for which any of n independent events of chance q has chance p.
+
+    This is the per-label failure 1 - (1-p)^(1/n); it is at least p/n.
+    """
+    if n == 1 or p <= 0:
+        return max(p, Fraction(0))
+    digits = DIGITS + _leading_zeros(p / n) + 10
+    return round_down(1 - exp_up(log_up(1 - p, digits) / n, digits))
+
+
+def _leading_zeros(p: Fraction) -> int:
+    """Return about how many zeros p < 1 has after the decimal point."""
+    return max(0, len(str(p.denominator)) - len(str(p.numerator)) + 1)
