@@ -1,1 +1,72 @@
+"""unlisted: private counts when nobody has the list.
+
+A release is bounded counts, exact noise, and a price whose ceiling is reserved before the noise is drawn.
+
+    errors         every refusal a caller can meet
+    privacy/       what is promised: guarantees, conversions, calibration
+    noise/         exact integer laws, and the one door for randomness
+    mechanisms/    one idea a file, its proof beside it
+    tables/        rows -> bounded counts, inside the engine
+    accuracy       how good an answer will be, before any data is touched
+    intervals      error bars that stay honest after selection
+    releases       the answer and its receipt
+    plans          a question with a mechanism chosen and calibrated
+    asking         what may be asked of a table
+    given_counts   the same of counts that another system made
+    charts         Altair
+    demo/          a table of invented people
+    cli/           one verb a file
+"""
+
+from unlisted.asking import PrivateTable, table
+from unlisted.errors import (
+    BudgetRefusedError,
+    ChargedFailureError,
+    InvalidArgumentError,
+    InvalidCountsError,
+    UnlistedError,
+)
+from unlisted.given_counts import PrivateCounts, counts
+from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
+from unlisted.mechanisms.running_histogram import RunningHistogram
+from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
+from unlisted.mechanisms.top_histogram import TopHistogram
+from unlisted.mechanisms.top_k import Ranking, TopK
+from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.law import Law
+from unlisted.plans import Plan
+from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
+from unlisted.privacy.sensitivity import Sensitivity
+from unlisted.releases import Release
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "BoundedCounts",
+    "Budget",
+    "BudgetRefusedError",
+    "ChargedFailureError",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "EpsilonDelta",
+    "Guarantee",
+    "InvalidArgumentError",
+    "InvalidCountsError",
+    "Law",
+    "PayWhatYouGet",
+    "Plan",
+    "PrivateCounts",
+    "PrivateTable",
+    "Ranking",
+    "Release",
+    "RunningHistogram",
+    "Sensitivity",
+    "ThresholdHistogram",
+    "TopHistogram",
+    "TopK",
+    "UnlistedError",
+    "counts",
+    "table",
+]

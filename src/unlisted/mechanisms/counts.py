@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -159,18 +160,27 @@ def _whole_counts(counts: object) -> NDArray[np.int64]:
         counts = (
             counts.to_numpy() if isinstance(counts, pa.ChunkedArray) else counts.to_numpy(zero_copy_only=False)
         )
-    numbers = np.asarray(counts)
+    try:
+        numbers = np.asarray(counts)
+        if numbers.dtype.kind == "f" and not isinstance(counts, np.ndarray):
+            # numpy reads a list with a whole number above 2^63 as floats.
+            numbers = np.asarray(counts, dtype=object)
+    except ValueError:
+        raise InvalidCountsError("Counts must be one list of whole numbers.") from None
     if numbers.ndim != 1:
         raise InvalidCountsError("Counts must be one list of whole numbers.")
     if numbers.size == 0:
         return np.zeros(0, dtype=np.int64)
-    if numbers.dtype == object and all(type(one) is int for one in numbers):
-        numbers = np.array([min(max(one, -1), LARGEST_COUNT) for one in numbers], dtype=np.int64)
+    if numbers.dtype == object and all(isinstance(one, Integral) and not isinstance(one, bool) for one in numbers):
+        numbers = np.array([min(max(int(one), -1), LARGEST_COUNT) for one in numbers], dtype=np.int64)
     if numbers.dtype.kind not in "iu":
         raise InvalidCountsError("Counts must be whole numbers: no fractions, no text, no missing values.")
     if numbers.min() < 0:
         raise InvalidCountsError("A count is negative. Counts are numbers of users or rows, 0 or above.")
-    saturated: NDArray[np.int64] = np.minimum(numbers, LARGEST_COUNT).astype(np.int64)
+    if numbers.dtype.kind == "u":
+        # Saturate before the numbers become signed, where the largest would turn negative.
+        numbers = np.minimum(numbers.astype(np.uint64), np.uint64(LARGEST_COUNT))
+    saturated: NDArray[np.int64] = np.minimum(numbers.astype(np.int64), LARGEST_COUNT)
     return saturated
 
 

@@ -26,7 +26,7 @@ def plain(labels: object) -> pa.Array:
     """Return labels as one plain Arrow array; refuse nulls, NaN, mixed types and nested values."""
     try:
         array = labels if isinstance(labels, pa.Array | pa.ChunkedArray) else pa.array(_listed(labels))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError):
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
         raise InvalidCountsError(
             "Labels must all be of one type, and of a type that Arrow knows. Convert them first, for example "
             "to text."
@@ -97,28 +97,41 @@ def _tagged(kind: bytes, body: bytes) -> bytes:
 
 
 def _listed(labels: object) -> Any:
-    return list(labels) if isinstance(labels, Iterable) and not isinstance(labels, np.ndarray) else labels
+    if not isinstance(labels, Iterable) or (isinstance(labels, np.ndarray) and labels.dtype != object):
+        return labels
+    listed = list(labels)
+    # Arrow would read a mixture as one of its types: a date and a time as two dates, text and bytes as bytes.
+    if len({type(label) for label in listed if label is not None}) > 1:
+        raise TypeError
+    return listed
 
 
 def _decoded(array: pa.Array) -> pa.Array:
-    """Undo dictionaries, views and extension wrappers; refuse what is left nested."""
-    kind = array.type
-    if pa.types.is_struct(kind):
-        fields = [_decoded(field) for field in array.flatten()]
-        return pa.StructArray.from_arrays(fields, names=[field.name for field in kind])
+    """Undo dictionaries, views and extension wrappers; refuse what is left nested or has no order."""
     if isinstance(array, pa.ExtensionArray):
         return _decoded(array.storage)
+    if pa.types.is_struct(array.type):
+        fields = [_decoded_field(field) for field in array.flatten()]
+        return pa.StructArray.from_arrays(fields, names=[field.name for field in array.type])
+    return _decoded_field(array)
+
+
+def _decoded_field(array: pa.Array) -> pa.Array:
+    kind = array.type
+    if isinstance(array, pa.ExtensionArray):
+        return _decoded_field(array.storage)
     if pa.types.is_dictionary(kind):
-        return _decoded(array.dictionary_decode())
+        return _decoded_field(array.dictionary_decode())
     if pa.types.is_string_view(kind):
         return array.cast(pa.large_string())
     if pa.types.is_binary_view(kind):
         return array.cast(pa.large_binary())
     if pa.types.is_null(kind) and len(array) == 0:
         return array.cast(pa.string())
-    if pa.types.is_nested(kind) or pa.types.is_null(kind) or pa.types.is_run_end_encoded(kind):
+    if pa.types.is_nested(kind) or pa.types.is_null(kind) or pa.types.is_interval(kind):
         raise InvalidCountsError(
-            "Labels are of a nested or empty type. A label is one plain value, or a struct of plain values."
+            "Labels are of a nested, empty or unordered type. A label is one plain value, or a struct of plain "
+            "values."
         )
     return array
 

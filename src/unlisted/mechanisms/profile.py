@@ -42,8 +42,16 @@ class CountProfile:
             raise InvalidCountsError("A profile's counts are 1 or above and its numbers of labels 0 or above.")
         if len(self.large) and self.small and max(self.small) >= int(self.large.counts.min()):
             raise InvalidCountsError("A profile's small counts must all lie below its large ones.")
+        if self.fetched is not None:
+            self._check_top(self.fetched)
+
+    def _check_top(self, fetched: int) -> None:
         listed = len(self.large) + sum(self.small.values())
-        if self.fetched is not None and listed > self.fetched:
+        if listed > fetched:
+            raise InvalidCountsError(f"A profile of the {fetched} largest counts speaks of more labels than that.")
+        # Too low a bottom would lower the threshold. Without a (k̄+1)-th count it is what an unlisted label may
+        # have.
+        if self.bottom < self.large.floor or (listed < fetched and self.bottom != self.large.floor):
             raise InvalidCountsError(
-                f"A profile of the {self.fetched} largest counts speaks of more labels than that."
+                f"A profile's bottom is the count after its {fetched} largest, and {self.large.floor} without one."
             )

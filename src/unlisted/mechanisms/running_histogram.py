@@ -14,7 +14,7 @@ import numpy as np
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms import labels as label_rules
 from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.counts import BoundedCounts, add_noise
+from unlisted.mechanisms.counts import LARGEST_COUNT, BoundedCounts, add_noise
 from unlisted.mechanisms.pricing import noise_price, with_escape
 from unlisted.mechanisms.running_state import RunningState
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
@@ -118,7 +118,7 @@ class RunningHistogram:
         counts.require(self.sensitivity, minimum_count=1)
         if counts.fetched is not None:
             raise InvalidCountsError("A round needs all of its counts, not only the largest.")
-        state = state.after(counts, self.law)
+        state = state.after(counts, self.law, largest=LARGEST_COUNT // self.rounds)
         noisy = add_noise(state.totals, state.noise())
         shown = noisy > self.thresholds[state.round.bit_count() - 1]
         if self.display == "sticky":

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from unlisted.errors import InvalidCountsError
 from unlisted.mechanisms import labels as label_rules
-from unlisted.mechanisms.counts import LARGEST_COUNT, BoundedCounts
+from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.noise.exact_law import ExactLaw
 from unlisted.noise.keyed import NoiseKey, Tags
 
@@ -55,8 +55,12 @@ class RunningState:
         nobody = np.zeros(0, dtype=np.int64)
         return cls(key, 0, pa.nulls(0), nobody, key.tags([]), (), nobody.astype(bool), {}, ())
 
-    def after(self, counts: BoundedCounts, law: ExactLaw) -> RunningState:
-        """Return the state after one more round."""
+    def after(self, counts: BoundedCounts, law: ExactLaw, largest: int) -> RunningState:
+        """Return the state after one more round, in which counts saturate at `largest`.
+
+        Rounds saturate so that totals never do. A total that did would move by one less from some round on than
+        before it: two changes to the nodes where one event may make only one.
+        """
         encoded = [label_rules.encode(label) for label in counts.labels.to_pylist()]
         known = dict(self.places)
         unknown = [i for i, name in enumerate(encoded) if name not in known]
@@ -65,8 +69,8 @@ class RunningState:
         totals = np.zeros(len(known), dtype=np.int64)
         totals[: len(self.totals)] = self.totals
         rows = np.array([known[name] for name in encoded], dtype=np.int64)
-        # Labels of a round are distinct, so no row is added to twice. Totals saturate as counts do.
-        totals[rows] = np.minimum(totals[rows] + counts.counts, LARGEST_COUNT)
+        # Labels of a round are distinct, so no row is added to twice.
+        totals[rows] += np.minimum(counts.counts, largest)
         tags = np.concatenate([self.tags, self.key.tags(encoded[i] for i in unknown)])
         shown = np.zeros(len(known), dtype=bool)
         shown[: len(self.shown)] = self.shown

@@ -1,0 +1,51 @@
+# Everything a stranger needs: `make demo` and `make test`. Both set up their own .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test lint types test-long bench bench-peers docs clean
+
+demo: $(VENV)/.demo
+	$(BIN)/unlisted demo
+
+test: lint types
+	$(BIN)/python -m pytest -m "not long"
+
+test-long: $(VENV)/.test
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+bench: $(VENV)/.test
+	$(BIN)/python bench/speed/noise.py
+	$(BIN)/python bench/speed/mechanisms.py
+	$(BIN)/python bench/speed/tables.py
+
+bench-peers: $(VENV)/.test
+	$(BIN)/python bench/peers.py
+
+docs: $(VENV)/.test
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf $(VENV) .venvs build dist site
+
+$(VENV)/.pip:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "unlisted needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade "pip>=25.1"
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.pip pyproject.toml constraints.txt
+	$(PIP) install --constraint constraints.txt --editable ".[charts]"
+	touch $@
+
+$(VENV)/.test: $(VENV)/.pip pyproject.toml constraints.txt
+	$(PIP) install --constraint constraints.txt --editable ".[all]" --group dev
+	touch $@

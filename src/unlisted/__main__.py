@@ -1,0 +1,5 @@
+"""`python -m unlisted`."""
+
+from unlisted.cli.main import main
+
+main()

@@ -1,0 +1,256 @@
+"""What may be asked of a table: `histogram`, `top`, `top_histogram`. Each returns a plan and touches no data.
+
+`table(...)` is the way in. The functions that make the plans need no source: without one they make a preview.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any, Literal, TypedDict, Unpack
+
+from unlisted.accuracy import Mechanism
+from unlisted.errors import InvalidArgumentError
+from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.families import Noise
+from unlisted.mechanisms.profile import CountProfile
+from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
+from unlisted.mechanisms.top_histogram import TopHistogram
+from unlisted.mechanisms.top_k import Ranking, TopK
+from unlisted.mechanisms.top_k_budget import top_k_for_budget
+from unlisted.plans import Data, Plan
+from unlisted.privacy.calibrate import Calibrated
+from unlisted.privacy.guarantee import Budget
+from unlisted.privacy.numbers import Number, failure_probability, whole
+from unlisted.privacy.sensitivity import Adjacency
+from unlisted.tables.bounding import fresh_secret
+from unlisted.tables.column_types import ColumnType
+from unlisted.tables.counting import count_all, count_top
+from unlisted.tables.question import Count, Question
+from unlisted.tables.table import Table
+from unlisted.tables.table import table as open_table
+
+Fetch = int | Literal["all"]
+
+SELDOM = Fraction(1, 100)
+"""Counts that pass the threshold less often than this are left to the lazy tail."""
+
+
+class Counting(TypedDict, total=False):
+    """How items are counted: options that every question has.
+
+    `count` is "users" or "rows" (then `rows_per_item` is the most rows of one user that one item counts);
+    `where` a condition on rows; `max_label_bytes` the longest label that is counted; `adjacency` "add_remove" or
+    "replace".
+    """
+
+    count: Count
+    rows_per_item: int | None
+    where: str | None
+    max_label_bytes: int
+    adjacency: Adjacency
+
+
+class Priced(TypedDict, total=False):
+    """What a ranking may be told besides: to release the winners' counts, or a price for each draw and a δ."""
+
+    counts: bool
+    per_item_epsilon: Number
+    delta: Number
+
+
+class Ranked(Counting, Priced, total=False):
+    """All that a ranking of a table may be told; `items_per_user` is only needed to rank every count."""
+
+    items_per_user: int | None
+
+
+Item = str | list[str] | tuple[str, ...]
+
+
+class PrivateTable:
+    """Rows of users, somewhere, and the questions that may be asked of them."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def __repr__(self) -> str:
+        return repr(self._table)
+
+    def columns(self) -> Mapping[str, ColumnType]:
+        """Return the columns and what they hold, without touching a row."""
+        return self._table.columns()
+
+    def histogram(
+        self,
+        item: Item,
+        *,
+        budget: Budget,
+        items_per_user: int,
+        noise: Noise = "auto",
+        **counting: Unpack[Counting],
+    ) -> Plan:
+        """Plan the counts of every value that enough users share (Algorithm 1)."""
+        question = _question(item, items_per_user, counting)
+        return histogram_plan(question, budget, noise, self._data(question))
+
+    def top_histogram(
+        self,
+        item: Item,
+        *,
+        budget: Budget,
+        items_per_user: int | None = None,
+        fetch: int = 1000,
+        noise: Noise = "auto",
+        **counting: Unpack[Counting],
+    ) -> Plan:
+        """Plan the counts of the largest values, from the `fetch` + 1 largest counts alone (Algorithm 2)."""
+        question = _question(item, items_per_user, counting)
+        return top_histogram_plan(question, budget, fetch, noise, self._data(question))
+
+    def top(
+        self,
+        item: Item,
+        *,
+        k: int,
+        budget: Budget | None = None,
+        fetch: Fetch | None = None,
+        **ranked: Unpack[Ranked],
+    ) -> Plan:
+        """Plan a ranking of the k most common values (Algorithm 3).
+
+        No bound on items per user is needed: the ranking is read from the `fetch` largest counts (else the
+        larger of 1000 and 10·k). `fetch="all"` reads it from all counts and needs `items_per_user`. Either a
+        `budget` for the whole question, or `per_item_epsilon` and `delta`. With `counts=True` the winners'
+        counts follow.
+        """
+        question = _question(item, ranked.get("items_per_user"), ranked)
+        return top_plan(question, k, budget, fetch, ranked, self._data(question))
+
+    def _data(self, question: Question) -> Data:
+        def check() -> None:
+            self._table.rows(question)
+
+        @contextmanager
+        def counted(mechanism: Mechanism) -> Iterator[BoundedCounts | CountProfile]:
+            fetched = _fetched(mechanism)
+            if fetched is not None:
+                yield count_top(self._table, question, fetch=fetched, secret=fresh_secret())
+                return
+            with count_all(self._table, question, cut=_cut(mechanism), secret=fresh_secret()) as counts:
+                yield counts
+
+        return Data(question.items, check, counted)
+
+
+def table(
+    source: Any, *, user: str, table: str | None = None, types: Mapping[str, str] | None = None
+) -> PrivateTable:
+    """Name the rows to ask about; nothing is opened before it is needed.
+
+    Args:
+        source: a path or glob of Parquet, CSV (also .gz) or JSON lines files; a DuckDB file or a PostgreSQL URL,
+            both with `table`; a data frame that speaks the Arrow PyCapsule interface, such as a Polars, pandas or
+            PyArrow one; a Spark data frame; an Ibis table.
+        user: the column that says whose row it is. Its values are what is protected.
+        table: the table or view inside a database.
+        types: what the columns of a CSV or JSON lines file hold, such as {"age": "int"}; they are text otherwise.
+    """
+    return PrivateTable(open_table(source, user=user, table=table, types=types))
+
+
+def histogram_plan(question: Question, budget: Budget, noise: Noise, data: Data | None = None) -> Plan:
+    """Calibrate Algorithm 1 for a question."""
+    found = ThresholdHistogram.for_budget(budget, question.sensitivity, noise)
+    return make_plan("histogram", question, found, budget, data)
+
+
+def top_histogram_plan(
+    question: Question, budget: Budget, fetch: int, noise: Noise, data: Data | None = None
+) -> Plan:
+    """Calibrate Algorithm 2 for a question."""
+    found = TopHistogram.for_budget(budget, question.sensitivity, whole("fetch", fetch), noise)
+    return make_plan("top-histogram", question, found, budget, data)
+
+
+def top_plan(
+    question: Question,
+    k: int,
+    budget: Budget | None,
+    fetch: Fetch | None,
+    priced: Priced,
+    data: Data | None = None,
+) -> Plan:
+    """Calibrate Algorithm 3 for a question."""
+    ranking = Ranking(whole("k", k), fetched_or_default(fetch, k), question.sensitivity)
+    found, spent = top_found(ranking, budget, priced)
+    return make_plan("top", question, found, spent, data)
+
+
+def top_found(ranking: Ranking, budget: Budget | None, priced: Priced) -> tuple[Calibrated[TopK], Budget]:
+    """Calibrate a ranking by a budget for all of it, or by a price for each draw; return that budget too."""
+    counts, each = priced.get("counts", False), priced.get("per_item_epsilon")
+    if each is None and budget is not None:
+        return top_k_for_budget(budget, ranking, counts=counts), budget
+    if each is None or budget is not None:
+        raise InvalidArgumentError(
+            "budget, per_item_epsilon",
+            (budget, each),
+            "exactly one of the two",
+            "per_item_epsilon needs a delta too.",
+        )
+    if counts:
+        raise InvalidArgumentError("counts", counts, "left out with per_item_epsilon", "Give a budget instead.")
+    delta = failure_probability("delta", priced.get("delta"))
+    mechanism = TopK.at(ranking, epsilon=each, delta=delta)
+    spent = Budget(rho=mechanism.guarantee().rho, delta=delta)
+    return Calibrated(mechanism, "each draw has the ε that was asked for."), spent
+
+
+def fetched_or_default(fetch: Fetch | None, k: int) -> int | None:
+    """Return k̄: what was said, None for all counts, else the larger of 1000 and 10·k."""
+    if fetch == "all":
+        return None
+    return max(1000, 10 * k) if fetch is None else whole("fetch", fetch)
+
+
+def _question(item: Item, items_per_user: int | None, counting: Counting | Ranked) -> Question:
+    known: dict[str, Any] = {name: counting[name] for name in Counting.__annotations__ if name in counting}  # type: ignore[literal-required]
+    return Question((item,) if isinstance(item, str) else tuple(item), items_per_user=items_per_user, **known)
+
+
+def make_plan(kind: str, question: Question, found: Calibrated[Any], budget: Budget, data: Data | None) -> Plan:
+    """Put a question and the mechanism that was calibrated for it together."""
+    # With ρ, the budget's δ is the threshold's alone; ε is then reported at twice that.
+    at_delta = budget.delta if budget.epsilon is not None else 2 * budget.delta
+    mechanism = found.mechanism
+    asked: dict[str, Any] = {
+        "question": kind,
+        "items": list(question.items) if data else None,
+        "count": question.count,
+        "items_per_user": question.items_per_user,
+        "rows_per_item": question.rows_per_item,
+        "where": question.where,
+        "max_label_bytes": question.max_label_bytes,
+        "unit": "user",
+        "adjacency": question.adjacency,
+    }
+    if isinstance(mechanism, TopK):
+        asked |= {"k": mechanism.ranking.k, "fetch": mechanism.ranking.fetched or "all"}
+    if isinstance(mechanism, TopHistogram):
+        asked |= {"fetch": mechanism.fetched}
+    return Plan(mechanism, found.reason, at_delta, asked, data)
+
+
+def _fetched(mechanism: Mechanism) -> int | None:
+    if isinstance(mechanism, TopK):
+        return mechanism.ranking.fetched
+    return mechanism.fetched if isinstance(mechanism, TopHistogram) else None
+
+
+def _cut(mechanism: Mechanism) -> int:
+    """Return the largest count that is left to the lazy tail: a public number, of threshold and noise alone."""
+    if not isinstance(mechanism, ThresholdHistogram):
+        return 0
+    return max(0, mechanism.threshold + 1 - mechanism.law.quantile(SELDOM))

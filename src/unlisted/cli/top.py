@@ -1,0 +1,93 @@
+"""`unlisted top`: a ranking of the most common values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from unlisted.asking import Priced
+from unlisted.cli.groups import grouped
+from unlisted.cli.options import (
+    BUDGET_PANEL,
+    COUNT_PANEL,
+    BudgetOptions,
+    CountOptions,
+    OutputOptions,
+    SourceOptions,
+    read_fetch,
+)
+from unlisted.cli.output import run_and_write
+from unlisted.errors import InvalidArgumentError
+from unlisted.privacy.guarantee import Budget
+
+
+@dataclass(frozen=True)
+class RankOptions:
+    """How long the ranking is, and from how many counts it is read."""
+
+    k: Annotated[
+        int,
+        typer.Option(
+            "-k", "--k", help="How many values to rank.", rich_help_panel=COUNT_PANEL, show_default=False
+        ),
+    ]
+    fetch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KBAR",
+            help="Read the ranking from so many of the largest counts; the larger of 1000 and 10·k unless said. "
+            "'all' uses every count and needs --items-per-user.",
+            rich_help_panel=COUNT_PANEL,
+        ),
+    ] = None
+    counts: Annotated[
+        bool,
+        typer.Option("--counts", help="Also release the winners' counts.", rich_help_panel=COUNT_PANEL),
+    ] = False
+    per_item_epsilon: Annotated[
+        str | None,
+        typer.Option(
+            metavar="E", help="The ε of each draw, in place of a budget for all.", rich_help_panel=BUDGET_PANEL
+        ),
+    ] = None
+
+    def priced(self, spent: BudgetOptions) -> Priced:
+        """Return the options as the library takes them."""
+        if self.per_item_epsilon is None:
+            return Priced(counts=self.counts)
+        if spent.delta is None:
+            raise InvalidArgumentError("--delta", None, "given with --per-item-epsilon")
+        return Priced(counts=self.counts, per_item_epsilon=self.per_item_epsilon, delta=spent.delta)
+
+    def budget(self, spent: BudgetOptions) -> Budget | None:
+        """Return the budget for the whole question, unless each draw has its price."""
+        if self.per_item_epsilon is None:
+            return spent.budget()
+        if spent.epsilon is not None or spent.rho is not None:
+            raise InvalidArgumentError(
+                "--per-item-epsilon", self.per_item_epsilon, "given without --epsilon and --rho"
+            )
+        return None
+
+
+@grouped
+def top(
+    rows: SourceOptions, rank: RankOptions, counted: CountOptions, spent: BudgetOptions, written: OutputOptions
+) -> None:
+    """Rank the most common values of a column.
+
+    Only the order is released, so one user may hold any number of items. If fewer than k values are common
+    enough, the ranking ends early.
+    """
+    plan = rows.open().top(
+        rows.item,
+        k=rank.k,
+        budget=rank.budget(spent),
+        fetch=read_fetch(rank.fetch),
+        items_per_user=counted.items_per_user,
+        **counted.counting(),
+        **rank.priced(spent),
+    )
+    run_and_write(plan, written)

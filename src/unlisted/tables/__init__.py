@@ -1,0 +1,1 @@
+"""Rows to bounded counts, inside the engine that holds the rows."""

@@ -1,0 +1,172 @@
+"""At most N distinct items a user, chosen uniformly: the statement that every count is made from.
+
+The order of things is fixed. The predicate first; then rows without a user or an item, and labels that are too
+long, go; then a user's rows of one item become one pair; then a user with more than N pairs keeps those whose
+key, the hash of a secret, the user and the item, is strictly below the user's (N+1)-th smallest key. That is the
+same as to keep a pair if at most N of the user's pairs have a key at or below its own, which is how the statement
+says it: pairs with equal keys stand or fall together, so a tie can drop a pair but never add one. Users with at
+most N pairs keep all, and no key is computed for them.
+
+Which pairs a user keeps depends on nothing but the secret and the user's own rows. So the bound holds whatever the
+hash does, and one user changes nothing in what another keeps. The hash decides only how fair the choice is.
+SHA-256 under a fresh secret of 128 bits, over an encoding that no two pairs share, cannot be told from a uniform
+choice, and nobody who writes rows can make an item win or two items tie. Engines' own hash functions are faster,
+but not keyed: with some of them the items of every user stand in the same order but for a mask. Every engine has
+SHA-256, so that all of them make the same choice.
+"""
+
+# ruff: noqa: S608 - statements are made of quoted names, whole numbers and a secret in base64
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.noise.bits import fresh_bits
+from unlisted.tables.column_types import ColumnType
+from unlisted.tables.engines.engine import SOURCE, Engine
+from unlisted.tables.question import Question
+
+SECRET_BYTES = 16
+KEY_DIGITS = 12
+"""Hexadecimal digits of a key: 48 bits. Two of a user's thousand items tie with probability 2e-9, and a tie only
+drops; texts of up to twelve bytes are what the embedded engine sorts fastest."""
+
+LARGEST_BOUND = 2**62
+"""No table has that many rows, so larger bounds mean the same as this one, and this one fits every engine."""
+
+
+def fresh_secret() -> bytes:
+    """Return a new secret for one release."""
+    return fresh_bits().take(SECRET_BYTES)
+
+
+@dataclass(frozen=True)
+class ItemColumn:
+    """One column of an item, and the names under which the statements carry it.
+
+    Engines hold -0.0 and 0.0 for equal when they group. A floating-point column travels with a flag that is true
+    for -0.0, so that labels are told apart by their bytes.
+    """
+
+    source: str
+    kind: ColumnType
+    at: int
+
+    @property
+    def value(self) -> str:
+        """The name of the value."""
+        return f'"i{self.at}"'
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names by which the column is grouped."""
+        return (self.value, self._flag) if self.kind is ColumnType.FLOAT else (self.value,)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The names by which the column is ordered, -0.0 before 0.0."""
+        return (self.value, f"{self._flag} DESC") if self.kind is ColumnType.FLOAT else (self.value,)
+
+    @property
+    def flag(self) -> str | None:
+        """What is true for -0.0, if the column knows it."""
+        if self.kind is not ColumnType.FLOAT:
+            return None
+        is_negative = f"CAST({self.value} AS VARCHAR) LIKE '-%'"
+        return f"CASE WHEN {self.value} = 0 THEN {is_negative} ELSE FALSE END AS {self._flag}"
+
+    @property
+    def text(self) -> str:
+        """The value as text, different for different values."""
+        return self.value if self.kind is ColumnType.TEXT else f"CAST({self.value} AS VARCHAR)"
+
+    @property
+    def label(self) -> str:
+        """The value as it is released, under its own name among the answer's columns."""
+        if self.kind is not ColumnType.FLOAT:
+            return self.value
+        # An engine that groups -0.0 with 0.0 may also have rewritten it.
+        return f"CASE WHEN {self._flag} THEN -ABS({self.value}) ELSE {self.value} END AS {self.value}"
+
+    @property
+    def _flag(self) -> str:
+        return f'"z{self.at}"'
+
+
+def item_columns(question: Question, columns: Mapping[str, ColumnType]) -> tuple[ItemColumn, ...]:
+    """Return the columns of the question's items."""
+    return tuple(ItemColumn(name, columns[name], at) for at, name in enumerate(question.items))
+
+
+def keys_of(items: tuple[ItemColumn, ...]) -> str:
+    """List the names by which items are grouped."""
+    return ", ".join(key for item in items for key in item.keys)
+
+
+def bounded_counts(engine: Engine, user: str, question: Question, secret: bytes) -> str:
+    """Return the query whose rows are the items (`i0`, `i1`, ...) with their bounded counts `n`."""
+    items = item_columns(question, engine.columns())
+    keys, total = keys_of(items), _total(question)
+    pairs = _pairs(engine, user, question, items)
+    if question.items_per_user is None:
+        return f'SELECT {keys}, {total} AS "n" FROM ({pairs}) AS "pairs" GROUP BY {keys}'
+    bound = min(question.items_per_user, LARGEST_BOUND)
+    carried = keys if question.count == "users" else f'{keys}, "m"'
+    return f"""
+WITH "pairs" AS MATERIALIZED ({pairs}),
+"heavy" AS MATERIALIZED (
+    SELECT "u" AS "h", {_prefix(secret)} AS "prefix" FROM "pairs" GROUP BY "u" HAVING COUNT(*) > {bound}
+),
+"keyed" AS (
+    SELECT "u", {carried}, {_key(items)} AS "k" FROM "pairs" JOIN "heavy" ON "u" = "h"
+),
+"ranked" AS (
+    SELECT {carried}, COUNT(*) OVER (PARTITION BY "u" ORDER BY "k") AS "r" FROM "keyed"
+),
+"kept" AS (
+    SELECT {carried} FROM "pairs" WHERE NOT EXISTS (SELECT 1 FROM "heavy" WHERE "h" = "u")
+    UNION ALL
+    SELECT {carried} FROM "ranked" WHERE "r" <= {bound}
+)
+SELECT {keys}, {total} AS "n" FROM "kept" GROUP BY {keys}""".strip()
+
+
+def _pairs(engine: Engine, user: str, question: Question, items: tuple[ItemColumn, ...]) -> str:
+    """Return the query for the distinct pairs of user `u` and item, with `m` rows each if rows are counted."""
+    values = ", ".join(f"{engine.plain(item.source)} AS {item.value}" for item in items)
+    rows = f'SELECT {engine.plain(user)} AS "u", {values} FROM "{SOURCE}"'
+    flags = "".join(f", {item.flag}" for item in items if item.flag)
+    conditions = ['"u" IS NOT NULL', *(f"{item.value} IS NOT NULL" for item in items)]
+    if texts := [item.value for item in items if item.kind is ColumnType.TEXT]:
+        size = " + ".join(f"STRLEN({text})" for text in texts)
+        conditions.append(f"{size} <= {min(question.max_label_bytes, LARGEST_BOUND)}")
+    keys = keys_of(items)
+    named = ", ".join(item.value for item in items)
+    good = f'SELECT "u", {named}{flags} FROM ({rows}) AS "rows" WHERE {" AND ".join(conditions)}'
+    if question.rows_per_item is None:
+        return f'SELECT DISTINCT "u", {keys} FROM ({good}) AS "good"'
+    most = min(question.rows_per_item, LARGEST_BOUND)
+    return f'SELECT "u", {keys}, LEAST(COUNT(*), {most}) AS "m" FROM ({good}) AS "good" GROUP BY "u", {keys}'
+
+
+def _total(question: Question) -> str:
+    return "COUNT(*)" if question.count == "users" else 'CAST(SUM("m") AS BIGINT)'
+
+
+def _prefix(secret: bytes) -> str:
+    """Return what is hashed before a user's item: the secret and the user, with its length."""
+    if len(secret) < SECRET_BYTES:
+        raise InvalidArgumentError("secret", f"{len(secret)} bytes", f"at least {SECRET_BYTES} bytes")
+    digits = base64.urlsafe_b64encode(secret).decode().rstrip("=")
+    user = 'CAST("u" AS VARCHAR)'
+    return f"'{digits}' || CAST(STRLEN({user}) AS VARCHAR) || ':' || {user} || ':'"
+
+
+def _key(items: tuple[ItemColumn, ...]) -> str:
+    """Return the key of a pair. Every text but the last carries its length, so that no two items hash the same."""
+    parts = [f"CAST(STRLEN({item.text}) AS VARCHAR) || ':' || {item.text}" for item in items[:-1]]
+    encoded = " || ".join(['"prefix"', *parts, items[-1].text])
+    return f"LEFT(SHA256({encoded}), {KEY_DIGITS})"

@@ -1,0 +1,39 @@
+"""What a column holds, in the few words that all engines share.
+
+Free of imports on purpose: an engine describes its columns with it on every run, and a predicate, which needs
+a parser, is only sometimes there.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+__all__ = ["ColumnType"]
+
+
+class ColumnType(Enum):
+    """The type of a column as predicates see it; the value is the word that `types=` takes.
+
+    A column that fits none of these is `OTHER`, and a predicate may only ask whether it is NULL.
+
+    - `TEXT`: strings.
+    - `INTEGER`: whole numbers of at most 128 bits with a sign. An unsigned 128-bit column is `OTHER`, because
+      engines raise when they compare it with a negative number.
+    - `DECIMAL`: exact decimals of any precision. `FLOAT`: binary floating point, single or double.
+    - `BOOLEAN`.
+    - `DATE`: a day. `TIMESTAMP`: a day and a time without a zone, at any resolution.
+    """
+
+    TEXT = "text"
+    INTEGER = "int"
+    DECIMAL = "decimal"
+    FLOAT = "float"
+    BOOLEAN = "bool"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    OTHER = "other"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether arithmetic may use it."""
+        return self in (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.FLOAT)

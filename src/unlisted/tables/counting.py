@@ -1,0 +1,143 @@
+"""Bounded counts out of an engine: the largest ones, or all of them with the long tail said shortly.
+
+What needs one query asks one query. The full histogram needs several, and they must speak of the same rows: the
+bounded counts are computed once and kept inside the engine, as one table, and everything is asked of that table.
+
+Long tails. Most labels of a large table have small counts and almost surely stay hidden. So the engine says how
+many labels there are at each count up to a public cut, and names only those above it; the few that noise lifts
+over the threshold are named afterwards, by their rank among the labels of their count. `mechanisms/profile.py`
+takes it from there, and nothing changes in the law of the answer. Where there are few labels it is quicker to name
+them all; which way was taken shows in nothing that leaves.
+"""
+
+# ruff: noqa: S608 - statements are made of quoted names and whole numbers
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from unlisted.errors import ChargedFailureError
+from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.profile import CountProfile
+from unlisted.privacy.numbers import whole
+from unlisted.tables.bounding import ItemColumn, bounded_counts, item_columns
+from unlisted.tables.engines.engine import World
+from unlisted.tables.failures import OWNER_LOG, charged
+from unlisted.tables.question import Question
+
+if TYPE_CHECKING:
+    from unlisted.tables.table import Table
+
+FEW_LABELS = 100_000
+"""Up to so many labels below the cut, all are named at once. Public, and without effect on any answer."""
+
+KEPT = "unlisted_bounded"
+WANTED = "unlisted_wanted"
+
+
+def count_top(table: Table, question: Question, *, fetch: int, secret: bytes) -> BoundedCounts:
+    """Return the k̄ + 1 largest counts, k̄ = `fetch`; ties at the cut are broken by the label, as bytes."""
+    fetch = whole("fetch", fetch)
+    rows = table.rows(question)
+    items = item_columns(question, table.columns())
+    query = top_query(bounded_counts(table.engine, table.user, question, secret), items, fetch)
+    with charged(), table.engine.world(rows) as world:
+        found = world.answer(query)
+        return BoundedCounts(_labels(found, question), found.column("n"), question.sensitivity, fetched=fetch)
+
+
+@contextmanager
+def count_all(
+    table: Table, question: Question, *, cut: int, secret: bytes
+) -> Iterator[BoundedCounts | CountProfile]:
+    """Yield all bounded counts: one by one, or those up to `cut` as a profile whose labels can be fetched.
+
+    Fetching works until the context ends. Whatever fails inside it, in the engine or in the mechanism, is charged.
+    """
+    cut = whole("cut", cut, at_least=0)
+    rows = table.rows(question)
+    items = item_columns(question, table.columns())
+    query = bounded_counts(table.engine, table.user, question, secret)
+    with charged(), table.engine.world(rows) as world:
+        world.keep(KEPT, query)
+        yield _Histogram(world, question, items).counts(cut)
+
+
+def top_query(counts: str, items: tuple[ItemColumn, ...], fetch: int) -> str:
+    """Return the query for the largest counts, in an order that no row can change."""
+    order = ", ".join(name for item in items for name in item.order)
+    return (
+        f'SELECT {_selected(items)}, "n" FROM ({counts}) AS "counts" ORDER BY "n" DESC, {order} LIMIT {fetch + 1}'
+    )
+
+
+def profile_query(cut: int) -> str:
+    """Return the query for how many labels have each small count."""
+    return f'SELECT "n", COUNT(*) AS "labels" FROM "{KEPT}" WHERE "n" <= {cut} GROUP BY "n"'
+
+
+def large_query(items: tuple[ItemColumn, ...], cut: int) -> str:
+    """Return the query for the labels above the cut, with their counts."""
+    return f'SELECT {_selected(items)}, "n" FROM "{KEPT}" WHERE "n" > {cut}'
+
+
+def fetch_query(items: tuple[ItemColumn, ...]) -> str:
+    """Return the query for the labels at the wanted ranks of their counts."""
+    names = ", ".join(item.value for item in items)
+    order = ", ".join(name for item in items for name in item.order)
+    return f"""
+SELECT "position", {names} FROM (
+    SELECT {_selected(items)}, "n", ROW_NUMBER() OVER (PARTITION BY "n" ORDER BY {order}) - 1 AS "rank"
+    FROM "{KEPT}" WHERE "n" IN (SELECT "count" FROM "{WANTED}")
+) AS "ranked" JOIN "{WANTED}" ON "n" = "count" AND "rank" = "at" """.strip()
+
+
+@dataclass(frozen=True)
+class _Histogram:
+    """The bounded counts that one world keeps."""
+
+    world: World
+    question: Question
+    items: tuple[ItemColumn, ...]
+
+    def counts(self, cut: int) -> BoundedCounts | CountProfile:
+        profile = self.world.answer(profile_query(cut))
+        small = dict(zip(profile.column("n").to_pylist(), profile.column("labels").to_pylist(), strict=True))
+        if sum(small.values()) <= FEW_LABELS:
+            return self._above(0)
+        return CountProfile(self._above(cut), small, self._fetch)
+
+    def _above(self, cut: int) -> BoundedCounts:
+        found = self.world.answer(large_query(self.items, cut))
+        return BoundedCounts(_labels(found, self.question), found.column("n"), self.question.sensitivity)
+
+    def _fetch(self, counts: NDArray[np.int64], ranks: NDArray[np.int64]) -> pa.Array:
+        """Name the labels at these ranks of these counts, in this order."""
+        wanted = {"position": np.arange(len(counts)), "count": counts, "at": ranks}
+        self.world.lend(WANTED, pa.table({name: pa.array(of, pa.int64()) for name, of in wanted.items()}))
+        found = self.world.answer(fetch_query(self.items))
+        positions = np.asarray(found.column("position"))
+        order = np.argsort(positions)
+        if not np.array_equal(positions[order], wanted["position"]):
+            OWNER_LOG.error("Labels were asked for by rank, and others or fewer came back.")
+            raise ChargedFailureError
+        return _labels(found, self.question).take(pa.array(order))
+
+
+def _selected(items: tuple[ItemColumn, ...]) -> str:
+    return ", ".join(item.label for item in items)
+
+
+def _labels(found: pa.Table, question: Question) -> pa.Array:
+    """Return the items of an answer as one array: the column itself, or a struct of several."""
+    columns = [found.column(f"i{at}").combine_chunks() for at in range(len(question.items))]
+    if len(columns) == 1:
+        return columns[0]
+    return pa.StructArray.from_arrays(columns, names=list(question.items))

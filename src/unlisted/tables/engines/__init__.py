@@ -1,0 +1,1 @@
+"""What one engine does differently, one file each, nothing else."""

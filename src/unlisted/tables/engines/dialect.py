@@ -1,0 +1,95 @@
+"""The shared statements in the words of another engine: parsed by sqlglot, renamed, and written again.
+
+The embedded engine speaks the shared dialect itself and never comes here, so that it starts without a parser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp, parse_one
+
+from unlisted.tables.column_types import ColumnType
+from unlisted.tables.engines.engine import SOURCE, Engine, Rows
+
+__all__ = ["Rule", "byte_length", "passing", "quoted", "subquery", "translated", "within_calendar"]
+
+SHARED = "duckdb"
+
+_FIRST_AND_LAST = {
+    ColumnType.DATE: ("0001-01-01", "9999-12-31"),
+    ColumnType.TIMESTAMP: ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"),
+}
+
+Rule = Callable[[exp.Expr], exp.Expr]
+"""Takes a node whose parts are already translated and returns what stands for it, often the node itself."""
+
+
+def translated(query: str, dialect: str, relations: Mapping[str, exp.Expr], rule: Rule) -> str:
+    """Say a query of the shared dialect in another one.
+
+    `relations` maps the name of a table to what stands for it. What is put in its place keeps the name as its
+    alias, so that columns which say where they come from still find it.
+    """
+    tree = parse_one(query, read=SHARED)
+    for table in list(tree.find_all(exp.Table)):
+        # A name with a schema in front is no name that the shared statements make.
+        if table.name in relations and not table.db:
+            table.replace(_called(relations[table.name].copy(), table.alias_or_name))
+    # From the leaves up, so that a rule meets parts that are already translated.
+    for node in reversed(list(tree.walk())):
+        if (said := rule(node)) is not node:
+            node.replace(said)
+    written: str = tree.sql(dialect=dialect)
+    return written
+
+
+def passing(engine: Engine, rows: Rows, source: exp.Expr, dialect: str, rule: Rule) -> exp.Expr:
+    """Return what stands for the asked rows of a source: the source itself, or those of its rows that pass."""
+    if rows.where is None:
+        return source
+    kinds = engine.columns()
+    read = dict.fromkeys((*rows.columns, *sorted(rows.where.columns)))
+    # A predicate sees what is counted. Of the types that are no items it only ever asks whether there is a value.
+    columns = (
+        quoted(name) if kinds[name] is ColumnType.OTHER else f"{engine.plain(name)} AS {quoted(name)}"
+        for name in read
+    )
+    query = f"SELECT {', '.join(columns)} FROM {quoted(SOURCE)}"  # noqa: S608 - names are quoted
+    named = translated(query, dialect, {SOURCE: source}, rule)
+    kept = exp.select(*(exp.column(name, quoted=True) for name in rows.columns)).from_(subquery(named, "named"))
+    return subquery(f"{kept.sql(dialect=dialect)} WHERE {rows.where.sql(dialect)}")
+
+
+def subquery(written: str, alias: str | None = None) -> exp.Expr:
+    """Let a query that is already in the engine's words stand where a table stands, unread and unchanged."""
+    named = exp.Subquery(this=exp.Var(this=written))
+    return _called(named, alias) if alias else named
+
+
+def quoted(name: str) -> str:
+    """Return a name as the shared dialect writes it."""
+    return '"{}"'.format(name.replace('"', '""'))
+
+
+def within_calendar(expression: str, kind: ColumnType) -> str:
+    """Return a date or timestamp, and NULL for one that readers outside the engine cannot hold.
+
+    Engines know infinite dates and years before 1 and after 9999; Python, and most that read our answers, do not.
+    """
+    word = kind.name
+    first, last = (f"CAST('{bound}' AS {word})" for bound in _FIRST_AND_LAST[kind])
+    return f"CASE WHEN {expression} BETWEEN {first} AND {last} THEN {expression} END"
+
+
+def byte_length(node: exp.Expr) -> exp.Expr | None:
+    """Return what `STRLEN(...)` is asked of, or None if the node is anything else."""
+    if isinstance(node, exp.Anonymous) and node.name.upper() == "STRLEN":
+        argument: exp.Expr = node.expressions[0]
+        return argument
+    return None
+
+
+def _called(relation: exp.Expr, alias: str) -> exp.Expr:
+    relation.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+    return relation

@@ -1,0 +1,130 @@
+"""An Ibis table: compiled to a query of its backend, and counted where that backend is.
+
+A backend is supported if we know how it hashes and how it tells labels apart. PostgreSQL and Spark do the work
+themselves, on the compiled query. DuckDB and Polars live in this process: their rows are handed over, batch by
+batch and once, to a DuckDB of our own, in which no setting of the user's session can change what is counted. Any
+other backend is refused with the way to get there; SQLite for one: Ibis brings its rows out through floating-point
+numbers, and two users whose numbers are long become one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.tables.column_types import ColumnType
+from unlisted.tables.engines.duckdb import DuckDBEngine, quoted
+from unlisted.tables.engines.duckdb_frames import Frame, frame_engine
+from unlisted.tables.engines.engine import Engine, Rows, World
+
+__all__ = ["IbisEngine"]
+
+
+class IbisEngine:
+    """An Ibis table expression of a supported backend. It is an `Engine`."""
+
+    def __init__(self, expression: Any) -> None:
+        self._expression = expression
+
+    @property
+    def name(self) -> str:
+        """The word for Ibis and for what is behind it."""
+        return f"ibis on {_backend(self._expression).name}"
+
+    def columns(self) -> Mapping[str, ColumnType]:
+        """Return the columns, from the backend's description of the compiled query."""
+        return self._inside.columns()
+
+    def plain(self, column: str) -> str:
+        """Return a column as a value that compares by its bytes."""
+        return self._inside.plain(column)
+
+    def statement(self, query: str, rows: Rows) -> str:
+        """Say a query in the backend's words."""
+        return self._inside.statement(query, rows)
+
+    def world(self, rows: Rows) -> AbstractContextManager[World]:
+        """Open a world in the backend."""
+        return self._inside.world(rows)
+
+    @cached_property
+    def _inside(self) -> Engine:
+        """The engine that does the work."""
+        backend = _backend(self._expression)
+        try:
+            # Tables that the expression holds in memory must be there before the query that reads them.
+            backend._run_pre_execute_hooks(self._expression)
+            compiled = backend.compile(self._expression)
+        except Exception:
+            # What is wrong with an expression is told in many ways, and some of them quote what it holds.
+            hint = "Does expression.to_pyarrow() work, and are all its parameters given?"
+            raise _refusal("an expression that does not compile", hint) from None
+        return _MAKERS[backend.name](backend, compiled)
+
+
+def _backend(expression: Any) -> Any:
+    """Return the supported backend of a table expression. Its repr is never taken: that could run it."""
+    import ibis  # noqa: PLC0415 - only who has an Ibis table has Ibis
+
+    if not isinstance(expression, ibis.expr.types.Table):
+        raise _refusal(type(expression).__name__, "Pass the table, not a column of it: column.as_table().")
+    try:
+        backend = expression.get_backend()
+    except ibis.common.exceptions.IbisError:
+        hint = "It belongs to no backend, or to several. Begin with connection.table(...)."
+        raise _refusal("an unbound expression", hint) from None
+    if backend.name not in _MAKERS:
+        hint = (
+            f"Supported are {', '.join(_MAKERS)}. From any other, export the rows to Parquet with its own tools, "
+            "or count there and pass the counts to ul.counts(...)."
+        )
+        raise _refusal(f"a table of {backend.name}", hint)
+    return backend
+
+
+def _refusal(what: str, hint: str) -> InvalidArgumentError:
+    return InvalidArgumentError("source", what, "an Ibis table of a supported backend", hint)
+
+
+def _duckdb(backend: Any, compiled: str) -> Engine:
+    """Stream the rows of a user's DuckDB into ours."""
+
+    def read(columns: str, rest: str = "") -> pa.RecordBatchReader:
+        query = f'SELECT {columns} FROM ({compiled}) AS "unlisted_rows"{rest}'  # noqa: S608 - names are quoted
+        return pa.RecordBatchReader.from_stream(backend.con.sql(query))
+
+    def rows(columns: list[str]) -> pa.RecordBatchReader:
+        return read(", ".join(quoted(name) for name in columns))
+
+    return DuckDBEngine(Frame(lambda: read("*", " LIMIT 0").schema, rows))
+
+
+def _polars(backend: Any, compiled: Any) -> Engine:  # noqa: ARG001 - what is compiled is a LazyFrame
+    return frame_engine(compiled)
+
+
+def _postgres(backend: Any, compiled: str) -> Engine:
+    """Work in the user's own session: it holds the temporary tables that the query may read."""
+    from unlisted.tables.engines.dialect import subquery  # noqa: PLC0415 - brings sqlglot
+    from unlisted.tables.engines.postgres import PostgresRelation  # noqa: PLC0415 - brings sqlglot
+
+    return PostgresRelation(lambda: nullcontext(backend.con), lambda _: subquery(compiled))
+
+
+def _pyspark(backend: Any, compiled: str) -> Engine:
+    from unlisted.tables.engines.spark import SparkEngine  # noqa: PLC0415 - brings sqlglot
+
+    return SparkEngine(backend.raw_sql(compiled))
+
+
+_MAKERS: Mapping[str, Callable[[Any, Any], Engine]] = {
+    "duckdb": _duckdb,
+    "polars": _polars,
+    "postgres": _postgres,
+    "pyspark": _pyspark,
+}

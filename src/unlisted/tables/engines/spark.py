@@ -1,0 +1,143 @@
+"""A Spark data frame, in the cluster that holds it.
+
+A frame is a recipe, and following it twice need not give the same rows: files change, and a column may be random.
+So a world begins with the rows it needs computed once and cut off from their recipe (a local checkpoint): what is
+lost afterwards is an error, never another answer. Nothing of the session changes but temporary views, whose names
+no one else has, and which go away again.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.tables.column_types import ColumnType
+from unlisted.tables.engines.dialect import byte_length, passing, quoted, translated, within_calendar
+from unlisted.tables.engines.engine import SOURCE, Rows
+
+__all__ = ["SparkEngine"]
+
+ALLOWED_SOURCE = "a Spark data frame with finitely many rows and columns of different names"
+BYTE_ORDER = "UTF8_BINARY"
+
+_KINDS = {
+    **dict.fromkeys(("ByteType", "ShortType", "IntegerType", "LongType"), ColumnType.INTEGER),
+    **dict.fromkeys(("FloatType", "DoubleType"), ColumnType.FLOAT),
+    **dict.fromkeys(("StringType", "CharType", "VarcharType"), ColumnType.TEXT),
+    "DecimalType": ColumnType.DECIMAL,
+    "BooleanType": ColumnType.BOOLEAN,
+    "DateType": ColumnType.DATE,
+    "TimestampNTZType": ColumnType.TIMESTAMP,
+}
+# What is no item but can still be a user: values that Spark can group and join by.
+_USERS = frozenset({"BinaryType", "TimestampType"})
+
+
+class SparkEngine:
+    """A data frame of Spark 4 or later, of a session in this process or of a remote one. It is an `Engine`."""
+
+    name = "spark"
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    @cached_property
+    def _types(self) -> Mapping[str, Any]:
+        """The columns with Spark's types; Spark knows them without reading a row."""
+        fields = self._frame.schema.fields
+        names = {field.name.casefold() for field in fields}
+        if self._frame.isStreaming:
+            hint = "A streaming frame never ends; count what it has written so far."
+            raise InvalidArgumentError("source", "a streaming frame", ALLOWED_SOURCE, hint)
+        if len(names) < len(fields):
+            hint = "Some names differ in nothing but case, or not at all: rename them with withColumnRenamed."
+            raise InvalidArgumentError("source", "a Spark data frame", ALLOWED_SOURCE, hint)
+        return {field.name: field.dataType for field in fields}
+
+    def columns(self) -> Mapping[str, ColumnType]:
+        """Return the columns from the frame's schema."""
+        return {name: _KINDS.get(type(kind).__name__, ColumnType.OTHER) for name, kind in self._types.items()}
+
+    def plain(self, column: str) -> str:
+        """Return a column as a value that compares by its bytes."""
+        name, kind = quoted(column), self.columns()[column]
+        match kind:
+            case ColumnType.TEXT:
+                # Spark keeps any bytes as a string; those that are no text could not be carried out.
+                return f'CASE WHEN IS_VALID_UTF8({name}) THEN {name} END COLLATE "{BYTE_ORDER}"'
+            case ColumnType.FLOAT:
+                return f"NULLIF({name}, CAST('NaN' AS DOUBLE))"
+            case ColumnType.DATE | ColumnType.TIMESTAMP:
+                return within_calendar(name, kind)
+            case ColumnType.OTHER if type(self._types[column]).__name__ not in _USERS:
+                hint = "Spark cannot tell all its values apart. Make it text or a number in the frame."
+                raise InvalidArgumentError("user", column, "a column of plain values", hint)
+        return name
+
+    def statement(self, query: str, rows: Rows) -> str:
+        """Say a query in Spark's words, the frame being a view of the source's name."""
+        return translated(query, "spark", {SOURCE: self._passing(rows, SOURCE)}, _rule)
+
+    @contextmanager
+    def world(self, rows: Rows) -> Iterator[_World]:
+        """Compute the asked rows once, and read them until the end."""
+        columns = ", ".join(quoted(name) for name in rows.columns)
+        with ExitStack() as views:
+            world = _World(self._frame.sparkSession, views)
+            world.relations[SOURCE] = self._passing(rows, world.show("given", self._frame))
+            world.keep(SOURCE, f"SELECT {columns} FROM {quoted(SOURCE)}")  # noqa: S608 - names are quoted
+            yield world
+
+    def _passing(self, rows: Rows, view: str) -> exp.Expr:
+        return passing(self, rows, exp.table_(view, quoted=True), "spark", _rule)
+
+
+class _World:
+    """Computed frames behind views that last as long as the world."""
+
+    def __init__(self, session: Any, views: ExitStack) -> None:
+        self.relations: dict[str, exp.Expr] = {}
+        self._session = session
+        self._views = views
+        # Two worlds can be open in one session at a time.
+        self._prefix = f"unlisted_{secrets.token_hex(8)}"
+
+    def show(self, name: str, frame: Any) -> str:
+        """Let statements read a frame under a name; return the name of the view behind it."""
+        view = f"{self._prefix}_{name}"
+        frame.createOrReplaceTempView(view)
+        self._views.callback(self._session.catalog.dropTempView, view)
+        self.relations[name] = exp.table_(view, quoted=True)
+        return view
+
+    def keep(self, name: str, query: str) -> None:
+        """Compute a query once."""
+        self.show(name, self._run(query).localCheckpoint())
+
+    def lend(self, name: str, rows: pa.Table) -> None:
+        """Send a few whole numbers into the session."""
+        self.show(name, self._session.createDataFrame(rows))
+
+    def answer(self, query: str) -> pa.Table:
+        """Run a query and bring its rows out."""
+        return self._run(query).toArrow()
+
+    def _run(self, query: str) -> Any:
+        return self._session.sql(translated(query, "spark", self.relations, _rule))
+
+
+def _rule(node: exp.Expr) -> exp.Expr:
+    """Say one piece of the shared vocabulary in Spark's words."""
+    if isinstance(node, exp.CTE):
+        # Spark has no such word; it reads a frame that was already computed, so that twice is as good as once.
+        node.set("materialized", None)
+    elif (text := byte_length(node)) is not None:
+        return exp.func("OCTET_LENGTH", text)
+    return node

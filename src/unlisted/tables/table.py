@@ -1,0 +1,96 @@
+"""`ul.table(...)`: one way in for every source, and which engine does the work for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.tables.column_types import ColumnType
+from unlisted.tables.engines.engine import Engine, Rows
+from unlisted.tables.question import Question, require_column
+
+SOURCES = (
+    "a path or glob of Parquet, CSV or JSON lines files, a DuckDB file or a PostgreSQL URL with table=, a data "
+    "frame that speaks Arrow (Polars, pandas, PyArrow), a Spark data frame, or an Ibis table"
+)
+_POSTGRES = ("postgresql://", "postgres://")
+
+
+class Table:
+    """Rows of users, somewhere. Making one opens nothing; asking for its columns reads no row.
+
+    A user is whoever shares a value in the column `user`; rows without one are not counted.
+    """
+
+    def __init__(self, engine: Engine, user: str) -> None:
+        self.engine = engine
+        self.user = user
+
+    def columns(self) -> Mapping[str, ColumnType]:
+        """Return the columns and what they hold, without touching a row; the user's must be among them."""
+        columns = self.engine.columns()
+        require_column("user", self.user, columns)
+        return columns
+
+    def rows(self, question: Question) -> Rows:
+        """Check a question against the columns, without touching a row, and say what it will read."""
+        return question.rows(self.user, self.columns())
+
+    def __repr__(self) -> str:
+        return f"<Table: {self.engine.name}, user {self.user!r}>"
+
+
+def table(source: Any, *, user: str, table: str | None = None, types: Mapping[str, str] | None = None) -> Table:
+    """Name the rows to ask about.
+
+    Args:
+        source: a path or glob of Parquet, CSV (also .gz) or JSON lines files; a DuckDB file or a PostgreSQL URL,
+            both with `table`; a data frame that speaks the Arrow PyCapsule interface, such as a Polars, pandas or
+            PyArrow one; a Spark data frame; an Ibis table.
+        user: the column that says whose row it is. Its values are what is protected.
+        table: the table or view inside a database, such as "searches" or "public.searches".
+        types: what the columns of a CSV or JSON lines file hold, such as {"age": "int"}; they are text otherwise.
+            A row that does not hold what its columns are declared to hold is dropped.
+
+    Nothing is opened before it is needed. Rows whose user or item is NULL or NaN are dropped.
+    """
+    if not isinstance(user, str) or not user:
+        raise InvalidArgumentError("user", user, "the name of the column that says whose row it is")
+    return Table(_engine(source, table, types), user)
+
+
+def _engine(source: Any, table: str | None, types: Mapping[str, str] | None) -> Engine:
+    """Choose the engine by what the source is. Each is imported only when it is chosen."""
+    if isinstance(source, str) and source.lower().startswith(_POSTGRES):
+        from unlisted.tables.engines.postgres import PostgresEngine  # noqa: PLC0415
+
+        _refuse("types", types, "the columns of a PostgreSQL table have their types")
+        return PostgresEngine(source, table)
+    if isinstance(source, str | os.PathLike):
+        from unlisted.tables.engines.duckdb_files import file_engine  # noqa: PLC0415
+
+        return file_engine(os.fspath(source), table, types)
+    _refuse("table", table, "a data frame is one table already")
+    _refuse("types", types, "the columns of a data frame have their types")
+    packages = {cls.__module__.partition(".")[0] for cls in type(source).__mro__}
+    # Spark and Ibis speak Arrow too, but would bring all their rows out to do it.
+    if "pyspark" in packages:
+        from unlisted.tables.engines.spark import SparkEngine  # noqa: PLC0415
+
+        return SparkEngine(source)
+    if "ibis" in packages:
+        from unlisted.tables.engines.ibis import IbisEngine  # noqa: PLC0415
+
+        return IbisEngine(source)
+    if "pandas" in packages or "polars" in packages or hasattr(source, "__arrow_c_stream__"):
+        from unlisted.tables.engines.duckdb_frames import frame_engine  # noqa: PLC0415
+
+        return frame_engine(source)
+    raise InvalidArgumentError("source", type(source).__name__, SOURCES)
+
+
+def _refuse(argument: str, value: object, why: str) -> None:
+    if value is not None:
+        raise InvalidArgumentError(argument, value, "left out for this source", f"Here, {why}.")
