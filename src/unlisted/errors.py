@@ -14,6 +14,7 @@ __all__ = [
     "ChargedFailureError",
     "InvalidArgumentError",
     "InvalidCountsError",
+    "LedgerError",
     "UnlistedError",
 ]
 
@@ -41,6 +42,10 @@ class BudgetRefusedError(UnlistedError):
     """The question does not fit into what is left. It cost nothing."""
 
 
+class LedgerError(UnlistedError):
+    """The ledger cannot do as asked: it cannot be reached, written to or read. Nothing was charged."""
+
+
 class ChargedFailureError(UnlistedError):
     """Something failed after data was touched. The price stays charged, whatever the cause.
 
@@ -53,7 +58,10 @@ class ChargedFailureError(UnlistedError):
 
 def _shown(value: object) -> str:
     """Show a value as its owner would write it, and never at length."""
-    if isinstance(value, Fraction):
-        return str(float(value)) if value.denominator != 1 else str(value.numerator)
-    text = repr(value)
+    try:
+        if isinstance(value, Fraction):
+            value = value.numerator if value.denominator == 1 else float(value)
+        text = repr(value)
+    except (OverflowError, ValueError):  # Python writes out no whole number of thousands of digits
+        return "a number of very many digits"
     return text if len(text) <= 60 else text[:57] + "..."

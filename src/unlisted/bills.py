@@ -1,0 +1,70 @@
+"""Between a plan and whoever pays for it: what a question may cost, and what was paid.
+
+A plan knows its ceiling and how to be answered; a ledger knows what is left. Neither knows the other: a plan
+hands over a `Bill` and a way to deliver, and gets back what was paid for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from unlisted.privacy.guarantee import Guarantee
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What a question costs at most, and what it is.
+
+    `question` names it: equal questions have equal names. `unit`, `adjacency` and `source` must be the data
+    set's. `result` is what one result costs and `result_epsilon` its ε, for questions that pay for what they
+    get.
+    """
+
+    ceiling: Guarantee
+    question: str
+    unit: str
+    adjacency: str
+    source: str
+    result: Guarantee | None = None
+    result_epsilon: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Paid:
+    """A release as it was stored, and the entry that settled it."""
+
+    release: bytes
+    dataset: str
+    account: str
+    number: int
+    hash: str
+
+
+Deliver = Callable[[], tuple[bytes, Guarantee]]
+"""Touches the data; returns the release as bytes and what it really used."""
+
+
+class Payer(Protocol):
+    """Someone who may spend: an account of a ledger."""
+
+    @property
+    def name(self) -> str:
+        """The account's name."""
+        ...
+
+    @property
+    def result_epsilon(self) -> Fraction | None:
+        """The ε of one result, if the account was opened with one."""
+        ...
+
+    @property
+    def question_delta(self) -> Fraction | None:
+        """The δ of one question, if the account was opened with one."""
+        ...
+
+    def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
+        """Answer a question: from the store if it was answered before, else by reserving, running, settling."""
+        ...

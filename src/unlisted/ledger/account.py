@@ -1,0 +1,224 @@
+"""An account: reserve the ceiling, run, settle what was really used.
+
+    reserve   one transaction, before data is touched: does the ceiling fit the account, its period and the data
+    set? run       the mechanism draws. Whatever goes wrong from here on, the reservation stays. settle    one
+    transaction: the true cost replaces the ceiling, and the release is stored with it.
+
+A release is therefore either delivered and charged, or charged and lost; it is never delivered twice with
+different noise. The same question on the same declared version of the data returns the stored release, byte for
+byte, at no cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from unlisted.bills import Bill, Deliver, Paid
+from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, LedgerError
+from unlisted.ledger import records
+from unlisted.ledger.amounts import Amount
+from unlisted.ledger.ledger import Change, Ledger
+from unlisted.ledger.owners import is_gone, this_process
+from unlisted.ledger.periods import period_of
+from unlisted.ledger.schema import questions
+from unlisted.ledger.state import AccountState, DatasetState
+from unlisted.ledger.terms import Terms
+from unlisted.ledger.words import refusal
+from unlisted.privacy.guarantee import Guarantee
+
+
+@dataclass(frozen=True)
+class Account:
+    """Someone who may spend on a data set."""
+
+    ledger: Ledger
+    name: str
+    dataset: str
+    terms: Terms
+
+    @property
+    def result_epsilon(self) -> Fraction | None:
+        """The ε of one result, if the account was opened with one."""
+        return None if self.terms.result_epsilon is None else Fraction(self.terms.result_epsilon)
+
+    @property
+    def question_delta(self) -> Fraction | None:
+        """The δ of one question, if the account was opened with one."""
+        return None if self.terms.question_delta is None else Fraction(self.terms.question_delta)
+
+    def balance(self) -> Balance:
+        """Return where the account stands."""
+        with self.ledger.store.reading() as connection:
+            dataset = records.read_dataset(connection, self.dataset)
+            found = records.read_account(connection, self.name)
+        if dataset is None or found is None:
+            raise LedgerError(f"The account {self.name!r} is not in the ledger any more.")
+        return Balance(found[1], dataset, self.ledger.now(dataset.last_time))
+
+    def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
+        """Answer a question: from the store if it was answered before, else by reserving, running, settling."""
+        with self.ledger.changing(self.dataset, self.name) as change:
+            earlier = self._earlier(change, bill, idempotency_key)
+            if earlier is not None:
+                return earlier
+            number = self._reserve(change, bill, idempotency_key)
+        try:
+            release, used = deliver()
+        except BaseException:
+            self._forfeit(number)
+            raise
+        return self._settle(number, release, used)
+
+    def _earlier(self, change: Change, bill: Bill, key: str | None) -> Paid | None:
+        """Find the answer to a retried or repeated question; refuse one that is being answered right now."""
+        version = change.state.dataset.version
+        mine = questions.c.account == self.name
+        if key is not None:
+            found = change.connection.execute(
+                sa.select(questions).where(mine, questions.c.idempotency_key == key)
+            ).one_or_none()
+            if found is not None:
+                return self._retried(change.connection, found, bill)
+        if version is None:
+            return None
+        same = sa.and_(mine, questions.c.question == bill.question, questions.c.version == version)
+        rows = change.connection.execute(sa.select(questions).where(same)).all()
+        for row in rows:
+            if row.state == "settled":
+                return self._stored(change.connection, row)
+            if row.state == "open" and not is_gone(row.owner):
+                raise LedgerError("The same question is being answered right now. Ask again; nothing was charged.")
+        return None
+
+    def _retried(self, connection: Connection, row: Any, bill: Bill) -> Paid:
+        if row.question != bill.question:
+            raise InvalidArgumentError("idempotency_key", row.idempotency_key, "used for one question only")
+        if row.state == "settled":
+            return self._stored(connection, row)
+        if row.state == "open" and not is_gone(row.owner):
+            raise LedgerError("The question is being answered right now. Ask again; nothing more was charged.")
+        raise ChargedFailureError
+
+    def _stored(self, connection: Connection, row: Any) -> Paid:
+        digest = records.read_hash(connection, self.dataset, row.entry)
+        return Paid(row.release, self.dataset, self.name, row.entry, digest or "")
+
+    def _reserve(self, change: Change, bill: Bill, key: str | None) -> int:
+        state, dataset = change.account(self.name), change.state.dataset
+        if state.closed:
+            raise BudgetRefusedError(f"The account {self.name!r} is closed. Nothing was charged.")
+        _require_same(dataset, bill)
+        amount = Amount.charge(bill.ceiling)
+        balance = Balance(state, dataset, self.ledger.now(dataset.last_time))
+        if not amount.fits(balance.left):
+            raise BudgetRefusedError(refusal(bill.ceiling, balance, bill.result, bill.result_epsilon))
+        body = {"unit": bill.unit, "adjacency": bill.adjacency, "source": bill.source, "question": bill.question}
+        entry = change.append("reserved", account=self.name, amount=amount, body=body)
+        rho, delta = amount.texts
+        change.connection.execute(
+            questions.insert().values(
+                dataset=self.dataset,
+                reservation=entry.number,
+                account=self.name,
+                state="open",
+                question=bill.question,
+                version=dataset.version,
+                idempotency_key=key,
+                period_name=change.account(self.name).period_name,
+                rho=rho,
+                delta=delta,
+                owner=this_process(),
+            )
+        )
+        return entry.number
+
+    def _settle(self, number: int, release: bytes, used: Guarantee) -> Paid:
+        try:
+            with self.ledger.changing(self.dataset, self.name) as change:
+                entry = end_reservation(change, self.name, number, "settled", Amount.charge(used))
+                row = sa.and_(questions.c.dataset == self.dataset, questions.c.reservation == number)
+                change.connection.execute(
+                    questions.update().where(row).values(state="settled", release=release, entry=entry.number)
+                )
+        except LedgerError:
+            # The answer was drawn and cannot be stored: it is charged and lost.
+            raise ChargedFailureError from None
+        return Paid(release, self.dataset, self.name, entry.number, entry.hash)
+
+    def _forfeit(self, number: int) -> None:
+        """Say that a reservation stays spent. If that cannot be written it stays reserved, which is the same."""
+        try:
+            with self.ledger.changing(self.dataset, self.name) as change:
+                forfeit(change, self.name, number)
+        except LedgerError:
+            return
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Where an account stands at a moment: its own share, its period's, and the data set's."""
+
+    account: AccountState
+    dataset: DatasetState
+    time: str
+
+    @property
+    def period_name(self) -> str | None:
+        """The name of the present period."""
+        period = self.account.terms.period
+        return None if period is None else period_of(period, datetime.fromisoformat(self.time))
+
+    @property
+    def left_in_period(self) -> Amount | None:
+        """What the present period still allows."""
+        return self.account.left_in_period(self.period_name)
+
+    @property
+    def left(self) -> Amount:
+        """What a next question may cost: the least of account, period and data set."""
+        least = self.account.left.least(self.dataset.left)
+        in_period = self.left_in_period
+        return least if in_period is None else least.least(in_period)
+
+
+def end_reservation(change: Change, account: str, number: int, kind: Any, amount: Amount) -> Any:
+    """Settle or forfeit an open reservation; a reservation ends once."""
+    dataset = change.state.dataset.name
+    held = records.read_held(change.connection, dataset, number)
+    if held is None:
+        # Somebody found it abandoned and forfeited it meanwhile.
+        raise LedgerError("The reservation is not open any more.")
+    if not amount.fits(held.amount):
+        raise LedgerError("More was used than was reserved.")
+    change.state = type(change.state)(change.state.dataset, change.state.accounts, {number: held})
+    return change.append(kind, account=account, reservation=number, amount=amount)
+
+
+def forfeit(change: Change, account: str, number: int) -> None:
+    """End an open reservation with all of its ceiling spent."""
+    dataset = change.state.dataset.name
+    held = records.read_held(change.connection, dataset, number)
+    if held is None:
+        return
+    end_reservation(change, account, number, "forfeited", held.amount)
+    row = sa.and_(questions.c.dataset == dataset, questions.c.reservation == number)
+    change.connection.execute(questions.update().where(row).values(state="forfeited"))
+
+
+def _require_same(dataset: DatasetState, bill: Bill) -> None:
+    """Refuse a question that is about other users, other neighbours or another source than the data set's."""
+    for argument, fixed, asked in (
+        ("user", dataset.unit, bill.unit),
+        ("adjacency", dataset.adjacency, bill.adjacency),
+        ("source", dataset.source, bill.source),
+    ):
+        if fixed is not None and fixed != asked:
+            raise InvalidArgumentError(
+                argument, asked, f"{fixed!r}, which the data set {dataset.name!r} is about", "Nothing was charged."
+            )

@@ -1,0 +1,66 @@
+"""What happened, as frozen records chained by their hashes.
+
+An entry is never changed and never removed. It carries the hash of the one before it in its data set, so a
+changed, dropped or inserted row breaks every hash after it. The vocabulary only grows: a kind keeps its meaning
+for ever, and a reader that meets an unknown one refuses instead of guessing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from unlisted.ledger.amounts import NOTHING, Amount
+
+Kind = Literal["opened", "reserved", "settled", "forfeited", "closed", "declared"]
+"""opened: a data set or an account begins. reserved: a question's ceiling is taken out. settled: its true cost
+is known and the rest comes back. forfeited: nobody came to settle, the ceiling stays spent. closed: an account
+ends. declared: the owner gave the data set a new version."""
+
+FIRST = "0" * 64
+"""The hash before a data set's first entry."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that happened to a data set.
+
+    `reservation` is the number of the `reserved` entry that a settlement or forfeit speaks of. `amount` is the
+    budget for `opened`, the ceiling for `reserved`, the true cost for `settled`, the lost ceiling for
+    `forfeited`.
+    """
+
+    dataset: str
+    number: int
+    kind: Kind
+    time: str
+    account: str | None = None
+    reservation: int | None = None
+    amount: Amount = NOTHING
+    body: dict[str, Any] = field(default_factory=dict)
+    previous: str = FIRST
+
+    @property
+    def hash(self) -> str:
+        """The SHA-256 of everything the entry says, and of the hash before it."""
+        rho, delta = self.amount.texts
+        said = {
+            "dataset": self.dataset,
+            "number": self.number,
+            "kind": self.kind,
+            "time": self.time,
+            "account": self.account,
+            "reservation": self.reservation,
+            "rho": rho,
+            "delta": delta,
+            "body": self.body,
+            "previous": self.previous,
+        }
+        return hashlib.sha256(canonical(said).encode()).hexdigest()
+
+
+def canonical(value: object) -> str:
+    """Return the one JSON text of a value: sorted keys, no spaces."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

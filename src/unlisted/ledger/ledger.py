@@ -1,0 +1,236 @@
+"""`ul.Ledger(url)`: the book in which data sets and accounts are opened, and everything that happened is kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+
+from sqlalchemy import Connection
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.ledger import records
+from unlisted.ledger.amounts import NOTHING, Amount
+from unlisted.ledger.entries import Entry, Kind
+from unlisted.ledger.state import AccountState, DatasetState, State
+from unlisted.ledger.store import Store
+from unlisted.ledger.terms import AnyBudget, Terms, amount_of
+from unlisted.privacy.sensitivity import Adjacency
+
+if TYPE_CHECKING:
+    from unlisted.ledger.account import Account
+
+Clock = Callable[[], datetime]
+
+
+class Declared(TypedDict, total=False):
+    """What the owner says of a data set: its user column, neighbours, source, and version of the data."""
+
+    unit: str | None
+    adjacency: Adjacency | None
+    source: str | None
+    version: str | None
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Ledger:
+    """One durable budget for many analysts.
+
+    Guarantees: no set of accounts together spends more on a data set than its total; no account spends more than
+    its own share; what happened is never changed, and a change made behind the ledger's back is found by
+    `verify`. Use it as a context manager, or call `close`.
+    """
+
+    def __init__(self, url: str | os.PathLike[str], *, clock: Clock = _now) -> None:
+        self.store = Store(url)
+        self._clock = clock
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the store's connections back."""
+        self.store.close()
+
+    def create_dataset(self, name: str, *, budget: AnyBudget, **declared: Unpack[Declared]) -> DatasetState:
+        """Open a data set with the total that its accounts share. The first question fixes what is not said."""
+        _require_name("dataset", name)
+        with self.store.writing() as connection:
+            if records.read_dataset(connection, name, lock=True) is not None:
+                raise InvalidArgumentError(
+                    "dataset", name, "a new name", "A data set of this name is open already."
+                )
+            return self._open_dataset(connection, name, amount_of(budget), declared)
+
+    def declare_version(self, name: str, version: str) -> None:
+        """Say that the data changed: answers given for another version are not replayed any more."""
+        _require_name("version", version)
+        with self.changing(name) as change:
+            change.append("declared", body={"version": version})
+
+    def open(
+        self,
+        name: str,
+        *,
+        dataset: str,
+        budget: AnyBudget,
+        period: str | None = None,
+        period_budget: AnyBudget | None = None,
+    ) -> Account:
+        """Open an account, or attach to it if it is open with equal terms.
+
+        On an unknown data set this opens the data set too, with the account's budget as its total.
+        """
+        from unlisted.ledger.account import Account  # noqa: PLC0415 - an account knows its ledger
+
+        _require_name("account", name)
+        _require_name("dataset", dataset)
+        terms = Terms.of(budget, period, period_budget)
+        with self.store.writing() as connection:
+            known = records.read_dataset(connection, dataset, lock=True)
+            found = records.read_account(connection, name)
+            if found is not None:
+                _require_equal(found, dataset, terms)
+                return Account(self, name, dataset, terms)
+            known = known or self._open_dataset(connection, dataset, terms.total, {})
+            change = Change(self, connection, State(known))
+            rho, delta = terms.rho, terms.delta
+            change.append("opened", account=name, amount=Amount.read(rho, delta), body={"terms": terms.as_dict()})
+        return Account(self, name, dataset, terms)
+
+    def account(self, name: str) -> Account:
+        """Attach to an account that is open."""
+        from unlisted.ledger.account import Account  # noqa: PLC0415 - an account knows its ledger
+
+        with self.store.reading() as connection:
+            found = records.read_account(connection, name)
+            if found is None:
+                names = ", ".join(one.name for _, one in records.read_accounts(connection)) or "none"
+                raise InvalidArgumentError("account", name, "an account of this ledger", f"There are: {names}.")
+        dataset, state = found
+        return Account(self, name, dataset, state.terms)
+
+    def close_account(self, name: str) -> None:
+        """End an account. What it spent stays spent."""
+        dataset = self.account(name).dataset
+        with self.changing(dataset, name) as change:
+            if change.account(name).closed:
+                raise InvalidArgumentError("account", name, "open", "It was closed before.")
+            change.append("closed", account=name)
+
+    def datasets(self) -> list[DatasetState]:
+        """Return where every data set stands."""
+        with self.store.reading() as connection:
+            return records.read_datasets(connection)
+
+    def dataset(self, name: str) -> DatasetState:
+        """Return where one data set stands."""
+        with self.store.reading() as connection:
+            return _known_dataset(connection, name, lock=False)
+
+    def accounts(self, dataset: str | None = None) -> list[tuple[str, AccountState]]:
+        """Return every account with its data set."""
+        with self.store.reading() as connection:
+            return records.read_accounts(connection, dataset)
+
+    def history(self, dataset: str | None = None, account: str | None = None) -> list[Entry]:
+        """Return what happened, oldest first within each data set."""
+        with self.store.reading() as connection:
+            return [entry for entry, _ in records.read_entries(connection, dataset, account)]
+
+    @contextmanager
+    def changing(self, dataset: str, account: str | None = None) -> Iterator[Change]:
+        """Lock a data set and let entries be added to it; all of them are kept, or none."""
+        with self.store.writing() as connection:
+            known = _known_dataset(connection, dataset, lock=True)
+            found = None if account is None else records.read_account(connection, account)
+            accounts = {} if found is None else {found[1].name: found[1]}
+            yield Change(self, connection, State(known, accounts))
+
+    def now(self, after: str) -> str:
+        """Return the time of the next entry: the clock's, but never before the last entry's."""
+        return max(self._clock().astimezone(UTC).isoformat(timespec="microseconds"), after)
+
+    def _open_dataset(self, connection: Connection, name: str, total: Amount, declared: Declared) -> DatasetState:
+        change = Change(self, connection, State(DatasetState(name)), new=True)
+        change.append("opened", amount=total, body={key: value for key, value in declared.items() if value})
+        return change.state.dataset
+
+
+@dataclass
+class Change:
+    """A transaction on one data set: entries are added, and the cached state moves with them."""
+
+    ledger: Ledger
+    connection: Connection
+    state: State
+    new: bool = False
+
+    def account(self, name: str) -> AccountState:
+        """Return where an account stands now."""
+        return self.state.accounts[name]
+
+    def append(
+        self,
+        kind: Kind,
+        *,
+        account: str | None = None,
+        reservation: int | None = None,
+        amount: Amount = NOTHING,
+        body: dict[str, Any] | None = None,
+    ) -> Entry:
+        """Add an entry at the end of the chain."""
+        dataset = self.state.dataset
+        entry = Entry(
+            dataset=dataset.name,
+            number=dataset.last_number + 1,
+            kind=kind,
+            time=self.ledger.now(dataset.last_time),
+            account=account,
+            reservation=reservation,
+            amount=amount,
+            body=body or {},
+            previous=dataset.last_hash,
+        )
+        self.state = self.state.after(entry)
+        records.write_dataset(self.connection, self.state.dataset, new=self.new)
+        self.new = False
+        if account is not None:
+            opened = kind == "opened"
+            records.write_account(self.connection, dataset.name, self.state.accounts[account], new=opened)
+        records.append(self.connection, entry)
+        return entry
+
+
+def _known_dataset(connection: Connection, name: str, *, lock: bool) -> DatasetState:
+    known = records.read_dataset(connection, name, lock=lock)
+    if known is None:
+        names = ", ".join(one.name for one in records.read_datasets(connection)) or "none"
+        raise InvalidArgumentError("dataset", name, "a data set of this ledger", f"There are: {names}.")
+    return known
+
+
+def _require_name(argument: str, name: object) -> None:
+    if not isinstance(name, str) or not name.strip() or len(name) > 200 or not name.isprintable():
+        raise InvalidArgumentError(argument, name, "a name of 1 to 200 printable characters")
+
+
+def _require_equal(found: tuple[str, AccountState], dataset: str, terms: Terms) -> None:
+    held, state = found
+    if held != dataset:
+        raise InvalidArgumentError("dataset", dataset, f"{held!r}, which the account was opened on")
+    if state.closed:
+        raise InvalidArgumentError("account", state.name, "open", "It was closed; open another under a new name.")
+    if state.terms != terms:
+        raise InvalidArgumentError(
+            "budget", terms.as_dict(), f"the account's own terms, {state.terms.as_dict()}", "Terms never change."
+        )

@@ -1,0 +1,175 @@
+"""Between the store's rows and the ledger's records: nothing but reading and writing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from unlisted.ledger.amounts import Amount
+from unlisted.ledger.entries import Entry, canonical
+from unlisted.ledger.schema import accounts, datasets, entries, questions
+from unlisted.ledger.state import AccountState, DatasetState, Held
+from unlisted.ledger.terms import Terms
+
+
+def read_dataset(connection: Connection, name: str, *, lock: bool = False) -> DatasetState | None:
+    """Read where a data set stands; with `lock`, nobody else changes it until the transaction ends."""
+    query = sa.select(datasets).where(datasets.c.name == name)
+    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    return None if row is None else _dataset(row)
+
+
+def read_datasets(connection: Connection) -> list[DatasetState]:
+    """Read where all data sets stand, by name."""
+    return [_dataset(row) for row in connection.execute(sa.select(datasets).order_by(datasets.c.name))]
+
+
+def write_dataset(connection: Connection, state: DatasetState, *, new: bool = False) -> None:
+    """Write where a data set stands."""
+    values = {
+        "unit": state.unit,
+        "adjacency": state.adjacency,
+        "source": state.source,
+        "version": state.version,
+        **_amount("", state.total),
+        **_amount("_used", state.used),
+        **_amount("_reserved", state.reserved),
+        "last_number": state.last_number,
+        "last_hash": state.last_hash,
+        "last_time": state.last_time,
+    }
+    if new:
+        connection.execute(datasets.insert().values(name=state.name, **values))
+    else:
+        connection.execute(datasets.update().where(datasets.c.name == state.name).values(**values))
+
+
+def read_account(connection: Connection, name: str) -> tuple[str, AccountState] | None:
+    """Read an account's data set and where it stands."""
+    row = connection.execute(sa.select(accounts).where(accounts.c.name == name)).one_or_none()
+    return None if row is None else (row.dataset, _account(row))
+
+
+def read_accounts(connection: Connection, dataset: str | None = None) -> list[tuple[str, AccountState]]:
+    """Read where all accounts stand, or those of one data set, by name."""
+    query = sa.select(accounts).order_by(accounts.c.name)
+    if dataset is not None:
+        query = query.where(accounts.c.dataset == dataset)
+    return [(row.dataset, _account(row)) for row in connection.execute(query)]
+
+
+def write_account(connection: Connection, dataset: str, state: AccountState, *, new: bool = False) -> None:
+    """Write where an account stands."""
+    values = {
+        "closed": state.closed,
+        **_amount("_used", state.used),
+        **_amount("_reserved", state.reserved),
+        "period_name": state.period_name,
+        "period_rho": state.period_used.texts[0],
+        "period_delta": state.period_used.texts[1],
+    }
+    if new:
+        fixed = {"name": state.name, "dataset": dataset, "terms": canonical(state.terms.as_dict())}
+        connection.execute(accounts.insert().values(**fixed, **values))
+    else:
+        connection.execute(accounts.update().where(accounts.c.name == state.name).values(**values))
+
+
+def append(connection: Connection, entry: Entry) -> None:
+    """Write an entry at the end of its chain; its number can be taken only once."""
+    rho, delta = entry.amount.texts
+    connection.execute(
+        entries.insert().values(
+            dataset=entry.dataset,
+            number=entry.number,
+            kind=entry.kind,
+            time=entry.time,
+            account=entry.account,
+            reservation=entry.reservation,
+            rho=rho,
+            delta=delta,
+            body=canonical(entry.body),
+            previous=entry.previous,
+            hash=entry.hash,
+        )
+    )
+
+
+def read_entries(
+    connection: Connection, dataset: str | None = None, account: str | None = None
+) -> Generator[tuple[Entry, str], None, None]:
+    """Read entries in the order they were written, each with the hash that the store holds for it."""
+    query = sa.select(entries).order_by(entries.c.dataset, entries.c.number)
+    if dataset is not None:
+        query = query.where(entries.c.dataset == dataset)
+    if account is not None:
+        query = query.where(entries.c.account == account)
+    with connection.execution_options(yield_per=10_000).execute(query) as rows:
+        for row in rows:
+            yield _entry(row), row.hash
+
+
+def read_hash(connection: Connection, dataset: str, number: int) -> str | None:
+    """Read the stored hash of one entry."""
+    query = sa.select(entries.c.hash).where(entries.c.dataset == dataset, entries.c.number == number)
+    return connection.execute(query).scalar_one_or_none()
+
+
+def read_held(connection: Connection, dataset: str, reservation: int) -> Held | None:
+    """Read a reservation, if it is still open."""
+    query = sa.select(questions).where(
+        questions.c.dataset == dataset, questions.c.reservation == reservation, questions.c.state == "open"
+    )
+    row = connection.execute(query).one_or_none()
+    return None if row is None else Held(row.account, Amount.read(row.rho, row.delta), row.period_name)
+
+
+def _dataset(row: Any) -> DatasetState:
+    return DatasetState(
+        name=row.name,
+        total=Amount.read(row.rho, row.delta),
+        unit=row.unit,
+        adjacency=row.adjacency,
+        source=row.source,
+        version=row.version,
+        used=Amount.read(row.rho_used, row.delta_used),
+        reserved=Amount.read(row.rho_reserved, row.delta_reserved),
+        last_number=row.last_number,
+        last_hash=row.last_hash,
+        last_time=row.last_time,
+    )
+
+
+def _account(row: Any) -> AccountState:
+    return AccountState(
+        name=row.name,
+        terms=Terms(**json.loads(row.terms)),
+        used=Amount.read(row.rho_used, row.delta_used),
+        reserved=Amount.read(row.rho_reserved, row.delta_reserved),
+        period_name=row.period_name,
+        period_used=Amount.read(row.period_rho, row.period_delta),
+        closed=bool(row.closed),
+    )
+
+
+def _entry(row: Any) -> Entry:
+    return Entry(
+        dataset=row.dataset,
+        number=row.number,
+        kind=row.kind,
+        time=row.time,
+        account=row.account,
+        reservation=row.reservation,
+        amount=Amount.read(row.rho, row.delta),
+        body=json.loads(row.body),
+        previous=row.previous,
+    )
+
+
+def _amount(suffix: str, amount: Amount) -> dict[str, str]:
+    rho, delta = amount.texts
+    return {f"rho{suffix}": rho, f"delta{suffix}": delta}

@@ -1,0 +1,118 @@
+"""The tables of the store, and the steps that make them. A step and the record of it share a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+metadata = sa.MetaData()
+
+migrations = sa.Table(
+    "unlisted_migrations",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+)
+
+datasets = sa.Table(
+    "unlisted_datasets",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    # What a question must agree with; null until the owner or the first question says it.
+    sa.Column("unit", sa.Text),
+    sa.Column("adjacency", sa.Text),
+    sa.Column("source", sa.Text),
+    sa.Column("version", sa.Text),
+    sa.Column("rho", sa.Text, nullable=False),
+    sa.Column("delta", sa.Text, nullable=False),
+    # The cached fold: what is spent or reserved, and the end of the chain.
+    sa.Column("rho_used", sa.Text, nullable=False),
+    sa.Column("delta_used", sa.Text, nullable=False),
+    sa.Column("rho_reserved", sa.Text, nullable=False),
+    sa.Column("delta_reserved", sa.Text, nullable=False),
+    sa.Column("last_number", sa.BigInteger, nullable=False),
+    sa.Column("last_hash", sa.Text, nullable=False),
+    sa.Column("last_time", sa.Text, nullable=False),
+)
+
+accounts = sa.Table(
+    "unlisted_accounts",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("dataset", sa.Text, sa.ForeignKey("unlisted_datasets.name"), nullable=False),
+    sa.Column("terms", sa.Text, nullable=False),
+    sa.Column("closed", sa.Boolean, nullable=False),
+    sa.Column("rho_used", sa.Text, nullable=False),
+    sa.Column("delta_used", sa.Text, nullable=False),
+    sa.Column("rho_reserved", sa.Text, nullable=False),
+    sa.Column("delta_reserved", sa.Text, nullable=False),
+    # What the present period has used or reserved.
+    sa.Column("period_name", sa.Text),
+    sa.Column("period_rho", sa.Text, nullable=False),
+    sa.Column("period_delta", sa.Text, nullable=False),
+)
+
+entries = sa.Table(
+    "unlisted_entries",
+    metadata,
+    sa.Column("dataset", sa.Text, sa.ForeignKey("unlisted_datasets.name"), primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("time", sa.Text, nullable=False),
+    sa.Column("account", sa.Text, index=True),
+    sa.Column("reservation", sa.BigInteger),
+    sa.Column("rho", sa.Text, nullable=False),
+    sa.Column("delta", sa.Text, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("previous", sa.Text, nullable=False),
+    sa.Column("hash", sa.Text, nullable=False),
+)
+
+questions = sa.Table(
+    "unlisted_questions",
+    metadata,
+    # One row for each reservation: who asked what, and the release once there is one.
+    sa.Column("dataset", sa.Text, primary_key=True),
+    sa.Column("reservation", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("account", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("question", sa.Text, nullable=False),
+    sa.Column("version", sa.Text),
+    sa.Column("idempotency_key", sa.Text),
+    sa.Column("period_name", sa.Text),
+    sa.Column("rho", sa.Text, nullable=False),
+    sa.Column("delta", sa.Text, nullable=False),
+    sa.Column("owner", sa.Text, nullable=False),
+    sa.Column("entry", sa.BigInteger),
+    sa.Column("release", sa.LargeBinary),
+    sa.Index("unlisted_questions_repeats", "account", "question", "version"),
+    sa.Index("unlisted_questions_keys", "account", "idempotency_key"),
+    sa.Index("unlisted_questions_open", "dataset", "state"),
+)
+
+
+def _create_tables(connection: Connection) -> None:
+    metadata.create_all(connection, tables=[datasets, accounts, entries, questions])
+
+
+STEPS: tuple[tuple[str, Callable[[Connection], None]], ...] = (("1 create tables", _create_tables),)
+"""Named steps, in order. A step that was released is never changed; new ones are added at the end."""
+
+
+def migrate(connection: Connection) -> None:
+    """Bring a store up to date, inside the caller's transaction."""
+    if connection.dialect.name == "postgresql":
+        # Two servers that start at once must not both make the tables.
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(hashtext('unlisted_migrations'))"))
+    metadata.create_all(connection, tables=[migrations])
+    done = set(connection.execute(sa.select(migrations.c.name)).scalars())
+    for name, step in STEPS:
+        if name not in done:
+            step(connection)
+            connection.execute(migrations.insert().values(name=name))
+
+
+def newest_known() -> set[str]:
+    """Return the names of all steps this version knows."""
+    return {name for name, _ in STEPS}

@@ -1,0 +1,158 @@
+"""The balance as a fold: what each entry does to a data set and an account, written once.
+
+The store caches the state after the last entry. The writer computes it with `after` from the cached one, the
+verifier with `after` from nothing; that the two agree is what `ledger verify` proves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from unlisted.errors import LedgerError
+from unlisted.ledger.amounts import NOTHING, Amount
+from unlisted.ledger.entries import FIRST, Entry
+from unlisted.ledger.periods import period_of
+from unlisted.ledger.terms import Terms
+
+
+@dataclass(frozen=True)
+class Held:
+    """A reservation that is still open."""
+
+    account: str
+    amount: Amount
+    period_name: str | None
+
+
+@dataclass(frozen=True)
+class AccountState:
+    """Where an account stands. `period_used` holds what its present period has used or reserved."""
+
+    name: str
+    terms: Terms
+    used: Amount = NOTHING
+    reserved: Amount = NOTHING
+    period_name: str | None = None
+    period_used: Amount = NOTHING
+    closed: bool = False
+
+    @property
+    def left(self) -> Amount:
+        """What is left of the lifetime total."""
+        return self.terms.total - self.used - self.reserved
+
+    def left_in_period(self, period_name: str | None) -> Amount | None:
+        """Return what is left of the allowance in a period; None without periods."""
+        allowance = self.terms.allowance
+        if allowance is None:
+            return None
+        return allowance - self.period_used if period_name == self.period_name else allowance
+
+
+@dataclass(frozen=True)
+class DatasetState:
+    """Where a data set stands, and the end of its chain."""
+
+    name: str
+    total: Amount = NOTHING
+    unit: str | None = None
+    adjacency: str | None = None
+    source: str | None = None
+    version: str | None = None
+    used: Amount = NOTHING
+    reserved: Amount = NOTHING
+    last_number: int = 0
+    last_hash: str = FIRST
+    last_time: str = ""
+
+    @property
+    def left(self) -> Amount:
+        """What is left of the total that all accounts share."""
+        return self.total - self.used - self.reserved
+
+
+@dataclass(frozen=True)
+class State:
+    """A data set with its accounts and open reservations."""
+
+    dataset: DatasetState
+    accounts: Mapping[str, AccountState] = field(default_factory=dict)
+    held: Mapping[int, Held] = field(default_factory=dict)
+
+    def after(self, entry: Entry) -> State:
+        """Return the state after one more entry."""
+        dataset = replace(self.dataset, last_number=entry.number, last_hash=entry.hash, last_time=entry.time)
+        state = replace(self, dataset=dataset)
+        if entry.kind == "opened":
+            return state._opened(entry)
+        if entry.kind == "declared":
+            return replace(state, dataset=replace(dataset, version=entry.body["version"]))
+        if entry.kind == "reserved":
+            return state._reserved(entry)
+        if entry.kind in ("settled", "forfeited"):
+            return state._ended(entry)
+        if entry.kind == "closed":
+            return state._with_account(replace(self.accounts[entry.account or ""], closed=True))
+        raise LedgerError(
+            f"The ledger holds an entry of an unknown kind, {entry.kind!r}. Upgrade unlisted to read it."
+        )
+
+    def _opened(self, entry: Entry) -> State:
+        if entry.account is not None:
+            return self._with_account(AccountState(entry.account, Terms(**entry.body["terms"])))
+        body = entry.body
+        dataset = replace(
+            self.dataset,
+            total=entry.amount,
+            unit=body.get("unit"),
+            adjacency=body.get("adjacency"),
+            source=body.get("source"),
+            version=body.get("version"),
+        )
+        return replace(self, dataset=dataset)
+
+    def _reserved(self, entry: Entry) -> State:
+        account = self.accounts[entry.account or ""]
+        period = account.terms.period
+        name = None if period is None else period_of(period, datetime.fromisoformat(entry.time))
+        before = account.period_used if name == account.period_name else NOTHING
+        account = replace(
+            account,
+            reserved=account.reserved + entry.amount,
+            period_name=name,
+            period_used=before + entry.amount if period else NOTHING,
+        )
+        # The first question fixes what the owner left open.
+        dataset = replace(
+            self.dataset,
+            reserved=self.dataset.reserved + entry.amount,
+            unit=self.dataset.unit or entry.body.get("unit"),
+            adjacency=self.dataset.adjacency or entry.body.get("adjacency"),
+            source=self.dataset.source or entry.body.get("source"),
+        )
+        held = {**self.held, entry.number: Held(account.name, entry.amount, name)}
+        return replace(self._with_account(account), dataset=dataset, held=held)
+
+    def _ended(self, entry: Entry) -> State:
+        held = self.held.get(entry.reservation or 0)
+        if held is None:
+            raise LedgerError("The ledger ends a reservation that is not open.")
+        back = held.amount - entry.amount
+        account = self.accounts[held.account]
+        same_period = held.period_name is not None and held.period_name == account.period_name
+        account = replace(
+            account,
+            used=account.used + entry.amount,
+            reserved=account.reserved - held.amount,
+            period_used=account.period_used - back if same_period else account.period_used,
+        )
+        dataset = replace(
+            self.dataset, used=self.dataset.used + entry.amount, reserved=self.dataset.reserved - held.amount
+        )
+        rest = {number: one for number, one in self.held.items() if number != entry.reservation}
+        return replace(self._with_account(account), dataset=dataset, held=rest)
+
+    def _with_account(self, account: AccountState) -> State:
+        return replace(self, accounts={**self.accounts, account.name: account})

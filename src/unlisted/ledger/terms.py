@@ -1,0 +1,103 @@
+"""What an account was opened with, and what a data set is: the parts of a budget that never change."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.ledger.amounts import Amount
+from unlisted.ledger.periods import Period, read_period
+from unlisted.privacy.convert import rho_cks_down
+from unlisted.privacy.guarantee import Budget
+from unlisted.privacy.numbers import Number, failure_probability, positive, whole
+
+
+@dataclass(frozen=True, init=False)
+class ResultsBudget:
+    """A budget said as the survey does: k* results at an ε each, and ℓ* questions at a δ each."""
+
+    results: int
+    questions: int
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, *, results: int, questions: int, epsilon: Number, delta: Number) -> None:
+        object.__setattr__(self, "results", whole("results", results))
+        object.__setattr__(self, "questions", whole("questions", questions))
+        object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
+        object.__setattr__(self, "delta", failure_probability("delta", delta))
+
+    @property
+    def amount(self) -> Amount:
+        """k*·ε²/8 of ρ and ℓ*·δ of δ."""
+        return Amount.allowance(self.results * self.epsilon**2 / 8, min(Fraction(1), self.questions * self.delta))
+
+
+AnyBudget = Budget | ResultsBudget
+
+
+def amount_of(budget: AnyBudget) -> Amount:
+    """Return a budget as an amount, rounded down. A ledger counts in ρ: one in ε is refused, with the way out."""
+    if isinstance(budget, ResultsBudget):
+        return budget.amount
+    if budget.rho is not None:
+        return Amount.allowance(budget.rho, budget.delta)
+    half = budget.delta / 2
+    rho = float(rho_cks_down(budget.epsilon or 0, half))
+    raise InvalidArgumentError(
+        "budget",
+        f"epsilon = {float(budget.epsilon or 0):g}",
+        "given in rho",
+        f"An account adds up ρ and δ. For this ε and δ say rho={rho:.4g}, delta={float(half):.4g}: half of δ for "
+        "thresholds, half for the conversion.",
+    )
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What one account may spend: in its whole life, and in each period if it has one."""
+
+    rho: str
+    delta: str
+    period: Period | None = None
+    period_rho: str | None = None
+    period_delta: str | None = None
+    result_epsilon: str | None = None
+    question_delta: str | None = None
+
+    @classmethod
+    def of(cls, budget: AnyBudget, period: str | None = None, period_budget: AnyBudget | None = None) -> Terms:
+        """Read the terms as a caller says them."""
+        kind = read_period(period)
+        if (kind is None) != (period_budget is None):
+            raise InvalidArgumentError("period", period, "given together with an allowance for each period")
+        rho, delta = amount_of(budget).texts
+        each_rho, each_delta = (None, None) if period_budget is None else amount_of(period_budget).texts
+        said = budget if isinstance(budget, ResultsBudget) else None
+        return cls(
+            rho,
+            delta,
+            kind,
+            each_rho,
+            each_delta,
+            None if said is None else str(said.epsilon),
+            None if said is None else str(said.delta),
+        )
+
+    @property
+    def total(self) -> Amount:
+        """The lifetime total."""
+        return Amount.read(self.rho, self.delta)
+
+    @property
+    def allowance(self) -> Amount | None:
+        """What each period allows, if there are periods."""
+        if self.period_rho is None or self.period_delta is None:
+            return None
+        return Amount.read(self.period_rho, self.period_delta)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the terms as plain values, for the store and the chain."""
+        return {name: value for name, value in asdict(self).items() if value is not None}

@@ -1,0 +1,51 @@
+"""Budgets in plain words: what is left, and what it is enough for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from unlisted.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from unlisted.ledger.account import Balance
+
+
+def refusal(asked: Guarantee, balance: Balance, result: Guarantee | None, result_epsilon: Fraction | None) -> str:
+    """Say that a question does not fit, what is left, where, and what that is enough for."""
+    left = balance.left.guarantee()
+    where = _narrowest(balance)
+    enough = (
+        enough_for(left, result, result_epsilon) if result is not None and result_epsilon else more_of(asked, left)
+    )
+    return (
+        f"The question may cost ρ = {float(asked.rho):.6g} and δ = {float(asked.delta):.6g}, but only "
+        f"ρ = {float(left.rho):.6g} and δ = {float(left.delta):.6g} are left {where}: {enough}. "
+        "Nothing was charged."
+    )
+
+
+def enough_for(left: Guarantee, result: Guarantee, epsilon: Fraction) -> str:
+    """Say how many more results what is left pays for."""
+    results = left.rho // result.rho if result.rho else 0
+    return f"enough for {results:,} more results at ε = {float(epsilon):g}"
+
+
+def more_of(asked: Guarantee, left: Guarantee) -> str:
+    """Say how many more questions like this one would fit, or which part is short."""
+    times = min(left.rho // asked.rho if asked.rho else 10**9, left.delta // asked.delta if asked.delta else 10**9)
+    if times:
+        return f"enough for {times:,} more such questions"
+    short = [name for name, a, b in (("ρ", asked.rho, left.rho), ("δ", asked.delta, left.delta)) if a > b]
+    return f"too little {' and '.join(short)}; ask with a smaller ε, fewer results or a smaller δ"
+
+
+def _narrowest(balance: Balance) -> str:
+    """Say whose limit it is that binds first."""
+    left = balance.left
+    in_period = balance.left_in_period
+    if in_period is not None and (in_period.rho == left.rho or in_period.delta == left.delta):
+        return f"to the account {balance.account.name!r} in {balance.period_name}"
+    if balance.account.left.rho == left.rho or balance.account.left.delta == left.delta:
+        return f"to the account {balance.account.name!r}"
+    return f"on the data set {balance.dataset.name!r}, which all its accounts share"

@@ -1,0 +1,73 @@
+"""A changed, cut or restored ledger is found; equal histories give equal exports."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+from tests.ledger.books import Clock, bill, budget, cost, delivers
+
+from unlisted.ledger.export import export_lines
+from unlisted.ledger.ledger import Ledger
+from unlisted.ledger.schema import accounts, datasets, entries
+from unlisted.ledger.verify import verify
+
+
+def filled(ledger: Ledger) -> Ledger:
+    ledger.create_dataset("searches", budget=budget(), version="november")
+    account = ledger.open("ads", dataset="searches", budget=budget("0.5"))
+    for number in range(3):
+        account.pay(bill(f"q{number}", rho="0.1"), delivers(used=cost("0.05")))
+    return ledger
+
+
+TAMPERED = {
+    "an amount": entries.update().where(entries.c.number == 4).values(rho="0.01"),
+    "a time": entries.update().where(entries.c.number == 4).values(time="2020-01-01T00:00:00+00:00"),
+    "an account": entries.update().where(entries.c.number == 4).values(account="ops"),
+    "a body": entries.update().where(entries.c.number == 1).values(body="{}"),
+    "a hash": entries.update().where(entries.c.number == 3).values(hash="0" * 64),
+    "a row taken out": entries.delete().where(entries.c.number == 5),
+    "the last row taken out": entries.delete().where(entries.c.number == 8),
+    "the account's balance": accounts.update().values(rho_used="0"),
+    "the account's period": accounts.update().values(period_rho="-1"),
+    "the data set's balance": datasets.update().values(rho_used="0"),
+    "the data set's total": datasets.update().values(rho="100"),
+    "the data set's version": datasets.update().values(version="december"),
+}
+
+
+def test_an_untouched_ledger_verifies(ledger):
+    assert verify(filled(ledger)) == []
+
+
+@pytest.mark.parametrize("change", TAMPERED.values(), ids=TAMPERED.keys())
+def test_a_tampered_row_is_found(ledger, change):
+    filled(ledger)
+    with ledger.store.writing() as connection:
+        connection.execute(change)
+    assert verify(ledger) != []
+
+
+def test_a_ledger_restored_from_an_older_copy_is_found_by_a_receipt(ledger, clock: Clock):
+    account = filled(ledger).account("ads")
+    paid = account.pay(bill("late"), delivers())
+    receipt = {"ledger": {"dataset": paid.dataset, "entry": paid.number, "hash": paid.hash}}
+    assert verify(ledger, [receipt]) == []
+    with ledger.store.writing() as connection:
+        # Cut the last question off and put the cached state back: the chain alone looks whole.
+        connection.execute(entries.delete().where(entries.c.number > 8))
+        last = connection.execute(sa.select(entries.c.hash).where(entries.c.number == 8)).scalar_one()
+        connection.execute(
+            datasets.update().values(last_number=8, last_hash=last, rho_used="0.15", delta_used="0.000000003")
+        )
+        connection.execute(accounts.update().values(rho_used="0.15", delta_used="0.000000003"))
+    assert verify(ledger) == []
+    assert "cut or restored" in verify(ledger, [receipt])[0]
+    assert verify(ledger, [{}]) == ["a receipt names no entry of a ledger"]
+
+
+def test_equal_histories_give_equal_exports(tmp_path, ledger):
+    with Ledger(tmp_path / "other.db", clock=Clock()) as other:
+        assert list(export_lines(filled(other))) == list(export_lines(filled(ledger)))
+        other.account("ads").pay(bill("one more"), delivers())
+        assert list(export_lines(other)) != list(export_lines(ledger))
