@@ -4,13 +4,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint types test-long bench bench-peers docs clean
+.PHONY: demo test java lint types test-long bench bench-peers docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/unlisted demo
 
-test: lint types
+test: lint types java
 	$(BIN)/python -m pytest -m "not long"
+
+# Spark needs a Java. Where there is none and we may install packages, take Debian's; else its tests are skipped by name.
+java:
+	@command -v java >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless; } || \
+	  echo "No Java: the Spark tests will be skipped."
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest

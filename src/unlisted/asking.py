@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
 from unlisted.accuracy import Mechanism
 from unlisted.errors import InvalidArgumentError
@@ -22,7 +22,7 @@ from unlisted.mechanisms.top_k_budget import top_k_for_budget
 from unlisted.plans import Data, Plan
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.guarantee import Budget
-from unlisted.privacy.numbers import Number, failure_probability, whole
+from unlisted.privacy.numbers import Number, positive, whole
 from unlisted.privacy.sensitivity import Adjacency
 from unlisted.tables.bounding import fresh_secret
 from unlisted.tables.column_types import ColumnType
@@ -32,6 +32,9 @@ from unlisted.tables.table import Table
 from unlisted.tables.table import table as open_table
 
 Fetch = int | Literal["all"]
+
+LARGEST_FETCH = 2**62
+"""No engine hands over that many counts; a larger number would only fail there, when data has been touched."""
 
 SELDOM = Fraction(1, 100)
 """Counts that pass the threshold less often than this are left to the lazy tail."""
@@ -125,8 +128,10 @@ class PrivateTable:
         `budget` for the whole question, or `per_item_epsilon` and `delta`. With `counts=True` the winners'
         counts follow.
         """
-        question = _question(item, ranked.get("items_per_user"), ranked)
-        return top_plan(question, k, budget, fetch, ranked, self._data(question))
+        items_per_user = ranked.get("items_per_user")
+        priced, counting = _split(ranked)
+        question = _question(item, items_per_user, counting)
+        return top_plan(question, k, budget, fetch, priced, self._data(question))
 
     def _data(self, question: Question) -> Data:
         def check() -> None:
@@ -141,7 +146,7 @@ class PrivateTable:
             with count_all(self._table, question, cut=_cut(mechanism), secret=fresh_secret()) as counts:
                 yield counts
 
-        return Data(question.items, check, counted)
+        return Data(self._table.user, question.items, check, counted)
 
 
 def table(
@@ -157,12 +162,17 @@ def table(
         table: the table or view inside a database.
         types: what the columns of a CSV or JSON lines file hold, such as {"age": "int"}; they are text otherwise.
     """
+    if isinstance(source, type):
+        raise InvalidArgumentError("source", source.__name__, "a table, not a type of tables")
+    if types is not None and not isinstance(types, Mapping):
+        raise InvalidArgumentError("types", types, 'a mapping of column to type, such as {"age": "int"}')
     return PrivateTable(open_table(source, user=user, table=table, types=types))
 
 
 def histogram_plan(question: Question, budget: Budget, noise: Noise, data: Data | None = None) -> Plan:
     """Calibrate Algorithm 1 for a question."""
-    found = ThresholdHistogram.for_budget(budget, question.sensitivity, noise)
+    require_items(question.items_per_user, "A histogram")
+    found = ThresholdHistogram.for_budget(require_budget(budget), question.sensitivity, require_noise(noise))
     return make_plan("histogram", question, found, budget, data)
 
 
@@ -170,7 +180,8 @@ def top_histogram_plan(
     question: Question, budget: Budget, fetch: int, noise: Noise, data: Data | None = None
 ) -> Plan:
     """Calibrate Algorithm 2 for a question."""
-    found = TopHistogram.for_budget(budget, question.sensitivity, whole("fetch", fetch), noise)
+    fetched = require_fetch(fetch)
+    found = TopHistogram.for_budget(require_budget(budget), question.sensitivity, fetched, require_noise(noise))
     return make_plan("top-histogram", question, found, budget, data)
 
 
@@ -183,41 +194,93 @@ def top_plan(
     data: Data | None = None,
 ) -> Plan:
     """Calibrate Algorithm 3 for a question."""
-    ranking = Ranking(whole("k", k), fetched_or_default(fetch, k), question.sensitivity)
-    found, spent = top_found(ranking, budget, priced)
+    length = whole("k", k)
+    fetched = fetched_or_default(fetch, length)
+    if fetched is None:
+        require_items(question.items_per_user, "A ranking of all counts")
+    found, spent = top_found(Ranking(length, fetched, question.sensitivity), budget, priced)
     return make_plan("top", question, found, spent, data)
 
 
 def top_found(ranking: Ranking, budget: Budget | None, priced: Priced) -> tuple[Calibrated[TopK], Budget]:
     """Calibrate a ranking by a budget for all of it, or by a price for each draw; return that budget too."""
-    counts, each = priced.get("counts", False), priced.get("per_item_epsilon")
-    if each is None and budget is not None:
-        return top_k_for_budget(budget, ranking, counts=counts), budget
-    if each is None or budget is not None:
-        raise InvalidArgumentError(
-            "budget, per_item_epsilon",
-            (budget, each),
-            "exactly one of the two",
-            "per_item_epsilon needs a delta too.",
-        )
+    counts, each, delta = priced.get("counts", False), priced.get("per_item_epsilon"), priced.get("delta")
+    if not isinstance(counts, bool):
+        raise InvalidArgumentError("counts", counts, "True or False")
+    if each is None and delta is not None:
+        hint = "A budget has its own: ul.Budget(epsilon=1, delta=1e-8)."
+        raise InvalidArgumentError("delta", delta, "left out without per_item_epsilon", hint)
+    if each is None:
+        hint = "Or say per_item_epsilon and delta, to pay for each draw." if budget is None else ""
+        return top_k_for_budget(require_budget(budget, hint), ranking, counts=counts), require_budget(budget)
+    if budget is not None:
+        raise InvalidArgumentError("per_item_epsilon", each, "left out with a budget", "Say one of the two.")
     if counts:
         raise InvalidArgumentError("counts", counts, "left out with per_item_epsilon", "Give a budget instead.")
-    delta = failure_probability("delta", priced.get("delta"))
-    mechanism = TopK.at(ranking, epsilon=each, delta=delta)
+    if delta is None:
+        raise InvalidArgumentError("delta", delta, "given with per_item_epsilon", "For example: delta=1e-9.")
+    mechanism = TopK.at(ranking, epsilon=positive("per_item_epsilon", each), delta=delta)
     spent = Budget(rho=mechanism.guarantee().rho, delta=delta)
     return Calibrated(mechanism, "each draw has the ε that was asked for."), spent
 
 
 def fetched_or_default(fetch: Fetch | None, k: int) -> int | None:
     """Return k̄: what was said, None for all counts, else the larger of 1000 and 10·k."""
-    if fetch == "all":
+    if isinstance(fetch, str) and fetch == "all":
         return None
-    return max(1000, 10 * k) if fetch is None else whole("fetch", fetch)
+    return require_fetch(max(1000, 10 * k) if fetch is None else fetch)
 
 
-def _question(item: Item, items_per_user: int | None, counting: Counting | Ranked) -> Question:
-    known: dict[str, Any] = {name: counting[name] for name in Counting.__annotations__ if name in counting}  # type: ignore[literal-required]
-    return Question((item,) if isinstance(item, str) else tuple(item), items_per_user=items_per_user, **known)
+def require_fetch(fetch: object) -> int:
+    """Read k̄."""
+    if isinstance(fetch, str):
+        raise InvalidArgumentError("fetch", fetch, "a whole number, 1 or above, or 'all' for a ranking")
+    if whole("fetch", fetch) > LARGEST_FETCH:
+        raise InvalidArgumentError("fetch", fetch, f"a whole number between 1 and {LARGEST_FETCH}")
+    return whole("fetch", fetch)
+
+
+def require_budget(budget: object, hint: str = "") -> Budget:
+    """Refuse what is no budget."""
+    if isinstance(budget, Budget):
+        return budget
+    raise InvalidArgumentError("budget", budget, "a budget such as ul.Budget(epsilon=1, delta=1e-8)", hint)
+
+
+def require_noise(noise: object) -> Noise:
+    """Refuse what is no noise, of whatever type it is."""
+    for known in get_args(Noise):
+        if isinstance(noise, str) and noise == known:
+            return known  # type: ignore[no-any-return]
+    raise InvalidArgumentError("noise", noise, "'auto', 'laplace' or 'gaussian'")
+
+
+def require_items(items_per_user: int | None, what: str) -> None:
+    """Refuse to count without a bound on the items of one user where there is no answer without one."""
+    if items_per_user is None:
+        hint = f"{what} needs a bound on how many different items one user counts for, such as 10."
+        raise InvalidArgumentError("items_per_user", None, "a whole number, 1 or above", hint)
+
+
+def only_known(given: Mapping[str, Any], *known: type) -> None:
+    """Refuse an option that does not exist: a misspelt `where` must not be a question without one."""
+    names = [name for options in known for name in options.__annotations__]
+    for name, value in given.items():
+        if name not in names:
+            raise InvalidArgumentError(name, value, f"one of the options {', '.join(names)}")
+
+
+def _split(ranked: Ranked) -> tuple[Priced, Counting]:
+    """Tell what a ranking may be told besides from how its items are counted."""
+    only_known(ranked, Ranked)
+    priced = {name: value for name, value in ranked.items() if name in Priced.__annotations__}
+    counting = {name: value for name, value in ranked.items() if name in Counting.__annotations__}
+    return cast("Priced", priced), cast("Counting", counting)
+
+
+def _question(item: Item, items_per_user: int | None, counting: Counting) -> Question:
+    only_known(counting, Counting)
+    return Question(cast("tuple[str, ...]", item), items_per_user=items_per_user, **counting)
 
 
 def make_plan(kind: str, question: Question, found: Calibrated[Any], budget: Budget, data: Data | None) -> Plan:
@@ -227,13 +290,14 @@ def make_plan(kind: str, question: Question, found: Calibrated[Any], budget: Bud
     mechanism = found.mechanism
     asked: dict[str, Any] = {
         "question": kind,
+        "unit": "user",
+        "user": data.user if data else None,
         "items": list(question.items) if data else None,
         "count": question.count,
         "items_per_user": question.items_per_user,
         "rows_per_item": question.rows_per_item,
         "where": question.where,
         "max_label_bytes": question.max_label_bytes,
-        "unit": "user",
         "adjacency": question.adjacency,
     }
     if isinstance(mechanism, TopK):

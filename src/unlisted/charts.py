@@ -1,16 +1,19 @@
 """Charts with Altair: what was released with its error bars, and how likely an item is to appear.
 
-Labels are hostile text: they reach a chart as data, never as a specification, and control characters are shown as
-escapes.
+Labels are hostile text: they reach a chart as data, never as a specification; control characters are shown as
+escapes, and what could end a script or begin a tag inside a page is broken up where nobody sees it.
 """
 
 from __future__ import annotations
 
+import io
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.releases import guarantee_as_dict, printable
+from unlisted.privacy.numbers import whole
+from unlisted.releases import NUMBERS, printable, short_up
 
 if TYPE_CHECKING:
     import altair
@@ -19,24 +22,24 @@ if TYPE_CHECKING:
     from unlisted.releases import Release
 
 _BLUE, _INK = "#3565a8", "#1f2933"
-_NUMBERS = ("rank", "count", "low", "high")
-_READING = "bars are noisy counts, lines 95 % intervals"
-_RANKING = "only the order was released"
+_WIDTH = 520
 _FORMATS = (".svg", ".png", ".html", ".json")
+_TAG = re.compile(r"<(?=[/!?A-Za-z])")
+_WORD_JOINER = "\N{WORD JOINER}"
 
 
 def release_chart(release: Release, most: int = 30) -> altair.LayerChart:
     """Draw the first rows of a release: bars with error bars, or a ranking."""
-    rows = release.rows[:most]
-    items = [name for name in release.table.column_names if name not in _NUMBERS]
-    labels = _distinct([" · ".join(printable(row[name]) for name in items) for row in rows])
+    rows = release.rows[: whole("most", most)]
+    items = [name for name in release.table.column_names if name not in NUMBERS]
+    labels = _distinct([" · ".join(_as_data(row[name]) for name in items) for row in rows])
     data = [
-        {"label": label, **{name: row[name] for name in _NUMBERS if name in row}}
+        {"label": label, **{name: row[name] for name in NUMBERS if name in row}}
         for label, row in zip(labels, rows, strict=True)
     ]
     counted = "count" in release.table.column_names
     layers = _bars(data, items, release.plan["count"]) if counted else _ranks(data, items)
-    chart: altair.LayerChart = _altair().layer(*layers).properties(width=520, title=_title(release))
+    chart: altair.LayerChart = _altair().layer(*layers).properties(width=_WIDTH, title=_title(release, len(rows)))
     return chart
 
 
@@ -47,7 +50,9 @@ def _bars(data: list[dict[str, Any]], items: list[str], unit: str) -> list[Any]:
     return [
         base.mark_bar(color=_BLUE, opacity=0.85).encode(x=x, y=label),
         base.mark_rule(color=_INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q", y=label),
-        base.mark_text(align="left", dx=4, color=_INK).encode(x="high:Q", y=label, text="count:Q"),
+        base.mark_text(align="left", dx=4, color=_INK).encode(
+            x="high:Q", y=label, text=alt.Text("count:Q", format=",d")
+        ),
     ]
 
 
@@ -56,23 +61,33 @@ def _ranks(data: list[dict[str, Any]], items: list[str]) -> list[Any]:
     alt = _altair()
     label, base = _label_axis(items), alt.Chart(alt.Data(values=data))
     return [
-        base.mark_bar(color=_BLUE, opacity=0.2).encode(x=alt.value(0), x2=alt.value(520), y=label),
+        base.mark_bar(color=_BLUE, opacity=0.2).encode(x=alt.value(0), x2=alt.value(_WIDTH), y=label),
         base.mark_text(align="left", color=_INK, fontWeight="bold").encode(x=alt.value(8), y=label, text="rank:Q"),
     ]
 
 
 def _label_axis(items: list[str]) -> Any:
     alt = _altair()
-    return alt.Y("label:N", title=", ".join(items), sort=None, axis=alt.Axis(labelLimit=280))
+    title = ", ".join(_as_data(name) for name in items)
+    return alt.Y("label:N", title=title, sort=None, axis=alt.Axis(labelLimit=280))
+
+
+def _as_data(label: object) -> str:
+    """Return a label as text that is only text, also where a chart becomes part of a page."""
+    return _TAG.sub(f"<{_WORD_JOINER}", printable(label))
 
 
 def _distinct(labels: list[str]) -> list[str]:
     """Tell apart labels that print alike, so that a chart does not draw them into one bar."""
-    seen: dict[str, int] = {}
+    taken: set[str] = set()
     told = []
     for label in labels:
-        seen[label] = seen.get(label, 0) + 1
-        told.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+        name, again = label, 1
+        while name in taken:
+            again += 1
+            name = f"{label} ({again})"
+        taken.add(name)
+        told.append(name)
     return told
 
 
@@ -80,53 +95,66 @@ def plan_chart(plan: Plan) -> altair.LayerChart:
     """Draw the chance to appear against the number of users who share an item."""
     alt = _altair()
     expected = plan.accuracy
-    above = " above the first count left out" if expected.above_cut else ""
+    beyond = ", beyond the first count left out" if expected.above_cut else ""
     curve = [{"users": count, "chance": chance} for count, chance in expected.curve()]
     marks = [
-        {"users": count, "chance": percent / 100, "text": f"{count}"} for percent, count in expected.needed.items()
+        {"users": count, "chance": percent / 100, "text": f"{count:,}"}
+        for percent, count in expected.needed.items()
     ]
-    x = alt.X("users:Q", title=f"{plan.asked['count']} who share an item{above}")
+    x = alt.X("users:Q", title=f"{plan.asked['count']} with the item{beyond}")
     y = alt.Y("chance:Q", title="chance to appear", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
     line = alt.Chart(alt.Data(values=curve)).mark_line(color=_BLUE).encode(x=x, y=y)
     points = alt.Chart(alt.Data(values=marks)).mark_point(filled=True, size=60, color=_INK).encode(x=x, y=y)
     texts = alt.Chart(alt.Data(values=marks)).mark_text(align="left", dx=8, dy=10, color=_INK)
     chart: altair.LayerChart = alt.layer(line, points, texts.encode(x=x, y=y, text="text:N")).properties(
-        width=520, height=260, title="How many must share an item for it to appear?"
+        width=_WIDTH, height=260, title="How many must share an item for it to appear?"
     )
     return chart
 
 
 def save_chart(chart: altair.LayerChart, path: Path) -> None:
     """Write a chart as SVG, PNG, HTML or JSON, by the file's ending."""
+    path.write_bytes(chart_bytes(chart, path))
+
+
+def chart_bytes(chart: altair.LayerChart, path: Path) -> bytes:
+    """Return what a file of that name is to hold."""
     require_format(path)
+    kind: Any = path.suffix.lower().removeprefix(".")
+    if kind == "png":
+        picture = io.BytesIO()
+        chart.save(picture, format=kind, scale_factor=2)
+        return picture.getvalue()
+    text = io.StringIO()
     # HTML has everything inside the file: a chart is looked at where no network is.
-    chart.save(path, inline=path.suffix.lower() == ".html", scale_factor=2 if path.suffix.lower() == ".png" else 1)
+    chart.save(text, format=kind, inline=kind == "html")
+    return text.getvalue().encode()
 
 
 def require_format(path: Path) -> None:
     """Refuse a file that no chart can be written to, before anything is spent on one."""
     if path.suffix.lower() not in _FORMATS:
         raise InvalidArgumentError("chart", str(path), f"a file that ends in {', '.join(_FORMATS)}")
-    _altair()
+    _altair(str(path))
 
 
-def _altair() -> Any:
+def _altair(chart: str = "a chart") -> Any:
     try:
         import altair  # noqa: PLC0415 - an extra
         import vl_convert  # noqa: F401, PLC0415 - writes SVG and PNG without a browser
     except ImportError:
-        raise InvalidArgumentError(
-            "chart", "altair and vl-convert", "installed", 'Run: pip install "unlisted[charts]"'
-        ) from None
+        allowed, hint = "left out while Altair is not installed", 'Run: pip install "unlisted[charts]"'
+        raise InvalidArgumentError("chart", chart, allowed, hint) from None
     return altair
 
 
-def _title(release: Release) -> Any:
-    numbers = guarantee_as_dict(release.guarantee, release.at_delta)
-    promised = f"({numbers['epsilon']:.3g}, {numbers['at_delta']:.3g})-DP"
+def _title(release: Release, shown: int) -> Any:
+    promised = f"({short_up(release.guarantee.epsilon(release.at_delta), 3)}, {short_up(release.at_delta, 3)})-DP"
     counted = "count" in release.table.column_names
+    reading = "bars are noisy counts, lines 95 % intervals" if counted else "only the order was released"
+    first = f"; the first {shown:,} of {len(release):,}" if shown < len(release) else ""
     return {
         "text": "Private counts" if counted else "Private ranking",
-        "subtitle": f"{promised}; {_READING if counted else _RANKING}",
+        "subtitle": f"{promised}; {reading}{first}",
         "anchor": "start",
     }

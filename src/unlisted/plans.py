@@ -7,27 +7,29 @@ data.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from unlisted import intervals
 from unlisted.accuracy import Accuracy, Mechanism, accuracy_of
-from unlisted.errors import InvalidArgumentError
+from unlisted.errors import ChargedFailureError, InvalidArgumentError
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.profile import CountProfile
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import TopK
+from unlisted.mechanisms.whole_numbers import to_arrow
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
-from unlisted.releases import Release, guarantee_as_dict, promise, shown_up
+from unlisted.releases import Release, frozen, guarantee_as_dict, promise, short_up, shown_up, thawed
 from unlisted.tables.failures import charged
 
 if TYPE_CHECKING:
@@ -39,18 +41,19 @@ Counted = Callable[[Mechanism], AbstractContextManager[BoundedCounts | CountProf
 
 @dataclass(frozen=True)
 class Data:
-    """Where a plan will get its counts: the item columns, and two steps that are kept apart.
+    """Where a plan will get its counts: whose, the item columns, and two steps that are kept apart.
 
-    `check` looks at the schema and may refuse, at no cost; `counted` touches data, so whatever fails in it is
-    charged.
+    `user` is the column that says whose row it is, None for counts that were made elsewhere. `check` looks at the
+    schema and may refuse, at no cost; `counted` touches data, so whatever fails in it is charged.
     """
 
+    user: str | None
     items: tuple[str, ...]
     check: Callable[[], None]
     counted: Counted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """A question that is ready to run.
 
@@ -61,8 +64,12 @@ class Plan:
     mechanism: Mechanism
     reason: str
     at_delta: Fraction
-    asked: dict[str, Any]
-    data: Data | None = field(repr=False, compare=False)
+    asked: Mapping[str, Any]
+    data: Data | None = field(compare=False)
+
+    def __post_init__(self) -> None:
+        # What a receipt says was asked must be what was asked.
+        object.__setattr__(self, "asked", frozen(self.asked))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -82,10 +89,10 @@ class Plan:
         """Return the plan as plain values."""
         expected = self.accuracy
         return {
-            **self.asked,
             "mechanism": _NAMES[type(self.mechanism)][0],
             "threshold": _threshold(self.mechanism),
             "noise": _noise(self.mechanism),
+            **thawed(self.asked),
             "half_width_95": expected.half_width,
             "users_needed": {str(percent): count for percent, count in expected.needed.items()},
             "users_needed_above_cut": expected.above_cut,
@@ -105,10 +112,21 @@ class Plan:
                 "plan", "a preview", "a plan made on a table", 'Say ul.table("…", user="…").histogram(…) instead.'
             )
         self.data.check()
-        with charged():
-            with self.data.counted(self.mechanism) as counts:
-                answer = self.mechanism.release(counts)  # type: ignore[arg-type]
-            return self._released(answer, self.data.items)
+        release = self._answered(self.data)
+        if release is None:
+            # Raised anew, out here: neither the cause nor a frame that saw data hangs on what the caller gets.
+            raise ChargedFailureError
+        return release
+
+    def _answered(self, data: Data) -> Release | None:
+        """Count and release; None if that failed, which the owner's log then tells about."""
+        try:
+            with charged():
+                with data.counted(self.mechanism) as counts:
+                    answer = self.mechanism.release(counts)  # type: ignore[arg-type]
+                return self._released(answer, data.items)
+        except ChargedFailureError:
+            return None
 
     def _released(self, answer: Answer, items: tuple[str, ...]) -> Release:
         complete = (
@@ -119,7 +137,7 @@ class Plan:
         columns = {**_item_columns(answer.labels, items), **_number_columns(self.mechanism, answer)}
         return Release(pa.table(columns), complete, self.guarantee, self.at_delta, self.as_dict())
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "\n".join(_lines(self))
 
 
@@ -146,7 +164,7 @@ def _item_columns(labels: pa.Array, items: tuple[str, ...]) -> dict[str, pa.Arra
     if len(items) == 1:
         return {items[0]: labels}
     if not pa.types.is_struct(labels.type):
-        # A struct of no rows has lost its fields on the way.
+        # Counts from elsewhere may be an empty list, which has no type.
         return {name: pa.nulls(0, pa.string()) for name in items}
     return dict(zip(items, labels.flatten(), strict=True))
 
@@ -154,7 +172,7 @@ def _item_columns(labels: pa.Array, items: tuple[str, ...]) -> dict[str, pa.Arra
 def _number_columns(mechanism: Mechanism, answer: Answer) -> dict[str, pa.Array]:
     columns = {}
     if isinstance(mechanism, TopK):
-        columns["rank"] = pa.array(range(1, len(answer) + 1), pa.int64())
+        columns["rank"] = to_arrow(np.arange(1, len(answer) + 1))
     if answer.counts is None:
         return columns
     if isinstance(mechanism, TopK):
@@ -164,7 +182,7 @@ def _number_columns(mechanism: Mechanism, answer: Answer) -> dict[str, pa.Array]
         over = mechanism.threshold if answer.noisy_threshold is None else answer.noisy_threshold
         low, high = intervals.given_shown(mechanism.law, over, answer.counts)
     numbers = {"count": answer.counts, "low": low, "high": high}
-    return {**columns, **{name: pa.array(values, pa.int64()) for name, values in numbers.items()}}
+    return {**columns, **{name: to_arrow(values) for name, values in numbers.items()}}
 
 
 def _lines(plan: Plan) -> list[str]:
@@ -172,12 +190,14 @@ def _lines(plan: Plan) -> list[str]:
     mechanism, expected = plan.mechanism, plan.accuracy
     sensitivity = mechanism.ranking.sensitivity if isinstance(mechanism, TopK) else mechanism.sensitivity
     needed = ", ".join(f"{count:,} ({percent} %)" for percent, count in expected.needed.items())
-    above = " more than the first count left out" if expected.above_cut else ""
+    above = " beyond the first count left out" if expected.above_cut else ""
+    threshold = mechanism.threshold
+    shown = f"{threshold:,}" if isinstance(threshold, int) else short_up(threshold, 6)
     lines = [
         f"Plan: {_NAMES[type(mechanism)][1]}",
         promise(plan.guarantee, plan.at_delta),
         f"Protects: {_protects(sensitivity, plan.asked)}",
-        f"Threshold: {_threshold(mechanism):g}    Noise: {_noise(mechanism)}",
+        f"Threshold: {shown}    Noise: {_noise(mechanism)}",
         f"To appear, an item needs {plan.asked['count']}{above}: {needed}",
     ]
     if expected.half_width is not None:
@@ -188,7 +208,7 @@ def _lines(plan: Plan) -> list[str]:
     return lines
 
 
-def _protects(sensitivity: Sensitivity, asked: dict[str, Any]) -> str:
+def _protects(sensitivity: Sensitivity, asked: Mapping[str, Any]) -> str:
     items = "any number of items" if sensitivity.items is None else f"at most {sensitivity.items:,} items"
     each = f", {sensitivity.count} rows of each" if asked["count"] == "rows" else ""
     neighbours = "present or absent" if sensitivity.adjacency == "add_remove" else "replaced by another"

@@ -5,15 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+import platform
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from importlib import metadata
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.guarantee import Guarantee
+from unlisted.privacy.rounding import round_up
 
 if TYPE_CHECKING:
     # Each is imported by the method that returns it: an answer needs none of them.
@@ -21,7 +27,16 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
+NUMBERS = ("rank", "count", "low", "high")
+"""The columns of an answer that hold its numbers."""
+
 _SHOWN_ROWS = 20
+_LONGEST_SHOWN = 80
+_TOOK_PART = ("cryptography", "duckdb", "numpy", "pyarrow")
+
+GIVEN_RELEASED = "low to high is a 95 % interval for the bounded count, given that the item was released"
+FRESH_NOISE = "low to high is a 95 % interval for the bounded count"
+ONLY_ORDER = "only the order was released, no counts"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,10 +56,27 @@ class Release:
     plan: Mapping[str, Any]
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "plan", frozen(self.plan))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A read-only view cannot be pickled; what it shows can.
+        kept = (self.table, self.complete, self.guarantee, self.at_delta, thawed(self.plan), self.time)
+        return Release, kept
+
     @property
     def rows(self) -> list[dict[str, Any]]:
         """The rows as a list of dicts."""
         return list(self.table.to_pylist())
+
+    @property
+    def reading(self) -> str:
+        """How the numbers are to be read."""
+        names = self.table.column_names
+        if "count" not in names:
+            return ONLY_ORDER
+        # The counts of a ranking's winners get noise of their own, whatever the ranking's noise was.
+        return FRESH_NOISE if "rank" in names else GIVEN_RELEASED
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -58,13 +90,19 @@ class Release:
 
     def to_polars(self) -> polars.DataFrame:
         """Return the rows as a Polars data frame."""
-        import polars as pl  # noqa: PLC0415 - an extra
-
+        try:
+            import polars as pl  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise _not_installed("polars") from None
         frame = pl.from_arrow(self.table)
         return frame if isinstance(frame, pl.DataFrame) else frame.to_frame()
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the rows as a pandas data frame."""
+        try:
+            import pandas as pd  # noqa: F401, PLC0415 - an extra, which PyArrow imports by itself
+        except ImportError:
+            raise _not_installed("pandas") from None
         return self.table.to_pandas()
 
     def chart(self, most: int = 30) -> altair.LayerChart:
@@ -79,26 +117,44 @@ class Release:
             "rows": [{name: as_plain(value) for name, value in row.items()} for row in self.rows],
             "complete": self.complete,
             "guarantee": guarantee_as_dict(self.guarantee, self.at_delta),
-            "plan": dict(self.plan),
+            "plan": thawed(self.plan),
         }
 
     def receipt(self) -> dict[str, Any]:
-        """Return what was promised and how, as plain values; of the data, a digest of what was released."""
+        """Return what was promised, to whom and how, as plain values; of the rows, how many and their digest."""
         from unlisted import __version__  # noqa: PLC0415 - the package's front door imports this module
 
         body = self.as_dict()
-        rows = json.dumps(body.pop("rows"), ensure_ascii=False, sort_keys=True).encode()
+        rows = json.dumps(body.pop("rows"), ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
+        plan = body["plan"]
         return {
             **body,
+            "unit": {"protected": "user", "column": plan.get("user")},
+            "adjacency": plan.get("adjacency"),
+            "bounds": {name: plan.get(name) for name in ("items_per_user", "rows_per_item", "max_label_bytes")},
+            "reading": self.reading,
             "released_rows": len(self),
             "released_sha256": hashlib.sha256(rows).hexdigest(),
-            "intervals": "low and high are 95 % intervals for the bounded count, given that the item was released",
-            "unlisted": __version__,
+            "versions": {
+                "unlisted": __version__,
+                "python": platform.python_version(),
+                **{name: _version(name) for name in _TOOK_PART},
+            },
             "time": self.time.isoformat(timespec="seconds"),
         }
 
     def __repr__(self) -> str:
-        return "\n".join([_as_text(self.table), promise(self.guarantee, self.at_delta)])
+        return as_text(self, _SHOWN_ROWS)
+
+
+def as_text(release: Release, most: int | None = None) -> str:
+    """Draw a release as a plain table: all rows, or so many of the first."""
+    names, shown = release.table.column_names, release.table.slice(0, most)
+    rows = [[printable(row[name]) for name in names] for row in shown.to_pylist()]
+    lines = [f"Release of {len(release):,} rows: {release.reading}", *_drawn(names, rows)]
+    if len(rows) < len(release):
+        lines.append(f"… and {len(release) - len(rows):,} more rows")
+    return "\n".join([*lines, promise(release.guarantee, release.at_delta)])
 
 
 def guarantee_as_dict(guarantee: Guarantee, at_delta: Fraction) -> dict[str, Any]:
@@ -112,40 +168,86 @@ def guarantee_as_dict(guarantee: Guarantee, at_delta: Fraction) -> dict[str, Any
 
 
 def promise(guarantee: Guarantee, at_delta: Fraction) -> str:
-    """Say a guarantee in one line."""
-    numbers = guarantee_as_dict(guarantee, at_delta)
-    return (
-        f"Promise: {numbers['delta']:.3g}-approximate {numbers['rho']:.6g}-CDP, "
-        f"which is ({numbers['epsilon']:.6g}, {numbers['at_delta']:.3g})-DP."
-    )
+    """Say a guarantee in one line, every number rounded up."""
+    rho, epsilon = short_up(guarantee.rho, 6), short_up(guarantee.epsilon(at_delta), 6)
+    delta, total = short_up(guarantee.delta, 3), short_up(at_delta, 3)
+    return f"Promise: {delta}-approximate {rho}-CDP, which is ({epsilon}, {total})-DP."
 
 
 def shown_up(amount: Fraction) -> float:
-    """Return a float that is not below an exact amount."""
+    """Return a float that is not below an exact amount, a float being the decimal that it prints."""
     nearest = float(amount)
-    return nearest if Fraction(nearest) >= amount else math.nextafter(nearest, math.inf)
+    return nearest if Fraction(repr(nearest)) >= amount else math.nextafter(nearest, math.inf)
+
+
+def short_up(amount: Fraction, digits: int) -> str:
+    """Write an amount with few digits, rounded up."""
+    return f"{shown_up(round_up(amount, digits)):.{digits}g}"
 
 
 def as_plain(value: Any) -> Any:
-    """Return a label as JSON can say it: dates and other types as text."""
+    """Return a label as JSON can say it: dates and other types as text, and so infinities."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
-
-
-def _as_text(table: pa.Table) -> str:
-    """Draw the first rows as a plain table."""
-    names = table.column_names
-    shown = [[printable(row[name]) for name in names] for row in table.slice(0, _SHOWN_ROWS).to_pylist()]
-    widths = [max(len(cell) for cell in column) for column in zip(names, *shown, strict=True)]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (names, *shown)
-    ]
-    lines.insert(1, "  ".join("─" * width for width in widths))
-    if table.num_rows > _SHOWN_ROWS:
-        lines.append(f"… and {table.num_rows - _SHOWN_ROWS} more rows")
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def printable(value: object) -> str:
     """Return a label as text that cannot move the cursor, hide itself or run over the line."""
-    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))
-    return text if len(text) <= 80 else text[:79] + "…"
+    text = escaped(str(value))
+    if not text.strip():
+        # A label of nothing, or of blanks, would look like no label.
+        text = f"'{text}'"
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+
+
+def escaped(text: str, kept: str = "") -> str:
+    """Write what is not printable as escapes, but for the characters to be kept."""
+    return "".join(c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text)
+
+
+def _drawn(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Draw rows of printable texts under their names, as lines; numbers stand to the right."""
+    head = [printable(name) for name in names]
+    widths = [max(_width(cell) for cell in column) for column in zip(head, *rows, strict=True)]
+    rule = ["─" * width for width in widths]
+    lines = []
+    for row in (head, rule, *rows):
+        padded = [
+            (" " * (width - _width(cell)) + cell) if name in NUMBERS else cell + " " * (width - _width(cell))
+            for name, cell, width in zip(names, row, widths, strict=True)
+        ]
+        lines.append("  ".join(padded).rstrip())
+    return lines
+
+
+def _width(text: str) -> int:
+    """Return how many columns of a screen a text takes: wide letters take two, marks on a letter none."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )
+
+
+def frozen(value: Any) -> Any:
+    """Return plain values that nobody can change: mappings read-only, lists as tuples."""
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: frozen(one) for key, one in value.items()})
+    return tuple(frozen(one) for one in value) if isinstance(value, list | tuple) else value
+
+
+def thawed(value: Any) -> Any:
+    """Return frozen values as dicts and lists of their own."""
+    if isinstance(value, Mapping):
+        return {key: thawed(one) for key, one in value.items()}
+    return [thawed(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _not_installed(package: str) -> InvalidArgumentError:
+    return InvalidArgumentError(package, "missing", "installed", f'Run: pip install "unlisted[{package}]"')

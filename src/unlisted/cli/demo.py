@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from unlisted.asking import PrivateTable, table
+from unlisted.cli.writing import may_be_written, write_file
 from unlisted.errors import InvalidArgumentError
 from unlisted.plans import Plan
 from unlisted.privacy.guarantee import Budget
@@ -22,6 +23,8 @@ def demo(
     """Release searches of an invented recipe site: a plan, a histogram, what was held back, a top 10, a chart."""
     from unlisted.demo.searches import searches  # noqa: PLC0415 - making the table takes a moment
 
+    if not may_be_written(chart):
+        raise InvalidArgumentError("--chart", str(chart), "a file in a folder that can be written to")
     rows = searches()
     asked = table(rows, user="user")
     users = len(set(rows.column("user").to_pylist()))
@@ -44,7 +47,8 @@ def _show_release(release: Release) -> None:
     _title(f"2. The release: {len(release)} searches that enough people share, with noisy counts.")
     for row in release.rows[:_SHOWN]:
         _say(f"   {row['count']:>6,}  [{row['low']:,} to {row['high']:,}]  {printable(row['query'])}")
-    _say(f"   … and {len(release) - _SHOWN} more")
+    if len(release) > _SHOWN:
+        _say(f"   … and {len(release) - _SHOWN} more")
 
 
 def _show_held_back(release: Release) -> None:
@@ -78,14 +82,14 @@ def _show_top(asked: PrivateTable) -> None:
 
 
 def _draw(release: Release, chart: Path) -> None:
-    try:
-        from unlisted.charts import save_chart  # noqa: PLC0415 - an extra
+    from unlisted.charts import chart_bytes  # noqa: PLC0415 - an extra
 
-        save_chart(release.chart(), chart)
+    try:
+        write_file(chart, chart_bytes(release.chart(), chart))
     except InvalidArgumentError as missing:
-        _say(f"\nNo chart: {missing}")
+        _say(f"\nNo chart was drawn: {missing}")
         return
-    _say(f"\nA chart of the release is in {chart}.")
+    _say(f"\nA chart of the release is in {printable(chart)}.")
 
 
 def _title(text: str) -> None:

@@ -40,7 +40,7 @@ def histogram(
         noise=noise.value,
         **counted.counting(),
     )
-    run_and_write(plan, written)
+    run_and_write(plan, written, rows.source)
 
 
 def bounded_items(counted: CountOptions) -> int:

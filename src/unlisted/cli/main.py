@@ -1,22 +1,25 @@
-"""The `unlisted` command: its verbs, and what becomes of an error."""
+"""The `unlisted` command and its verbs."""
 
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from unlisted import __version__
 from unlisted.cli.demo import demo
+from unlisted.cli.exits import Verbs, logging_to
 from unlisted.cli.histogram import histogram
 from unlisted.cli.preview import preview
 from unlisted.cli.top import top
 from unlisted.cli.top_histogram import top_histogram
-from unlisted.errors import BudgetRefusedError, ChargedFailureError, UnlistedError
 
 app = typer.Typer(
     name="unlisted",
+    cls=Verbs,
     help="Private counts when nobody has the list.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -38,25 +41,27 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _main(
-    version: Annotated[
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - its callback prints and leaves
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            envvar="UNLISTED_LOG",
+            help="Append the causes of failures to this file. They can quote rows: keep it as close as the data.",
+        ),
+    ] = None,
 ) -> None:
     """Private counts when nobody has the list."""
+    context.with_resource(logging_to(log))
 
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    try:
-        app()
-    except ChargedFailureError as failure:
-        _leave(failure, 4)
-    except BudgetRefusedError as refusal:
-        _leave(refusal, 3)
-    except UnlistedError as refusal:
-        _leave(refusal, 2)
-
-
-def _leave(error: UnlistedError, code: int) -> None:
-    typer.echo(f"unlisted: {error}", err=True)
-    sys.exit(code)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A screen that has no ε must not stop an answer that is paid for.
+            stream.reconfigure(errors="backslashreplace")
+    app()

@@ -102,6 +102,25 @@ class SourceOptions:
 
 
 @dataclass(frozen=True)
+class UnreadOptions:
+    """Where the rows would be: what a preview takes and does not need, so that a question can be typed once."""
+
+    user: Annotated[
+        str | None, typer.Option(help="Not needed: no data is touched.", rich_help_panel=SOURCE_PANEL)
+    ] = None
+    item: Annotated[
+        list[str] | None, typer.Option(help="Not needed: no data is touched.", rich_help_panel=SOURCE_PANEL)
+    ] = None
+    table: Annotated[
+        str | None, typer.Option(help="Not needed: no data is touched.", rich_help_panel=SOURCE_PANEL)
+    ] = None
+    types: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=TYPE", help="Not needed: no data is touched.", rich_help_panel=SOURCE_PANEL),
+    ] = None
+
+
+@dataclass(frozen=True)
 class CountOptions:
     """What is counted, and how much one user can matter."""
 
@@ -175,8 +194,13 @@ class BudgetOptions:
 
     def budget(self) -> Budget:
         """Return the budget, or say what is missing."""
+        example = "For example: --epsilon 1 --delta 1e-8"
+        if self.epsilon is None and self.rho is None:
+            raise InvalidArgumentError("--epsilon", None, "given, or --rho in its place", example)
+        if self.epsilon is not None and self.rho is not None:
+            raise InvalidArgumentError("--rho", self.rho, "left out with --epsilon", "Say one of the two.")
         if self.delta is None:
-            raise InvalidArgumentError("--delta", None, "given", "For example: --epsilon 1 --delta 1e-8")
+            raise InvalidArgumentError("--delta", None, "given", example)
         return Budget(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
 
 

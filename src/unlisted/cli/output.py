@@ -2,97 +2,110 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import typer
 
+from unlisted.cli.exits import CHARGED
+from unlisted.cli.formats import as_csv, as_json, as_parquet
 from unlisted.cli.options import FormatChoice, OutputOptions
-from unlisted.errors import ChargedFailureError, InvalidArgumentError
+from unlisted.cli.writing import may_be_written, write_file
+from unlisted.errors import InvalidArgumentError
 from unlisted.plans import Plan
-from unlisted.releases import Release, printable, promise
+from unlisted.releases import NUMBERS, Release, as_text, escaped, printable, promise
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+__all__ = ["check_preview", "check_writable", "run_and_write", "working", "write_file", "write_preview"]
+
+_WRITERS: dict[FormatChoice, Callable[[Release], bytes]] = {
+    FormatChoice.table: lambda release: f"{as_text(release)}\n".encode("utf-8", "backslashreplace"),
+    FormatChoice.json: lambda release: as_json(release.as_dict()),
+    FormatChoice.csv: as_csv,
+    FormatChoice.parquet: as_parquet,
+}
 
 
-def run_and_write(plan: Plan, options: OutputOptions) -> None:
+def run_and_write(plan: Plan, options: OutputOptions, source: str) -> None:
     """Run a plan and put its release where it was asked for."""
-    check_writable(options)
+    check_writable(options, source)
     with working("Counting"):
         release = plan.run()
     write_release(release, options)
 
 
-def check_writable(options: OutputOptions) -> None:
+def check_writable(options: OutputOptions, source: str | None = None) -> None:
     """Refuse what could not be written, while that still costs nothing."""
+    if options.output is None and sys.stdout is None:
+        raise InvalidArgumentError("--output", None, "given where there is no standard output")
     if options.format is FormatChoice.parquet and options.output is None and sys.stdout.isatty():
         raise InvalidArgumentError("--format", "parquet", "with --output FILE", "Parquet is not for a screen.")
     if options.chart is not None:
         from unlisted.charts import require_format  # noqa: PLC0415 - an extra
 
         require_format(options.chart)
-    for name, path in (("--output", options.output), ("--chart", options.chart), ("--receipt", options.receipt)):
-        if path is not None and (path.is_dir() or not os.access(path.parent, os.W_OK)):
+    named = {"--output": options.output, "--chart": options.chart, "--receipt": options.receipt}
+    files = {name: path for name, path in named.items() if path is not None}
+    for name, path in files.items():
+        if not may_be_written(path):
             raise InvalidArgumentError(name, str(path), "a file in a folder that can be written to")
+        if source is not None and _are_one(path, Path(source)):
+            raise InvalidArgumentError(name, str(path), "another file than the SOURCE", "It would be overwritten.")
+    for (first, path), (second, other) in combinations(files.items(), 2):
+        if _are_one(path, other):
+            raise InvalidArgumentError(second, str(other), f"another file than {first}")
 
 
 def write_release(release: Release, options: OutputOptions) -> None:
     """Write an answer, its chart and its receipt."""
-    # The answer is already paid for, so it is written first and nothing later can lose it.
+    # The answer is already paid for: it is written first, and whatever fails does not keep the rest from being
+    # written.
     data = _WRITERS[options.format](release)
-    if options.output is not None:
-        write_file(options.output, data)
-        typer.echo(f"Wrote {len(release)} rows to {options.output}", err=True)
-    elif options.format is FormatChoice.parquet:
-        sys.stdout.buffer.write(data)
-    elif options.format is FormatChoice.table:
-        print_table(release)
+    shut, failed = False, False
+    if options.output is not None and _written(options.output, lambda: data):
+        typer.echo(f"Wrote {len(release):,} rows to {printable(options.output)}", err=True)
     else:
-        sys.stdout.buffer.write(data)
-        sys.stdout.flush()
+        failed = options.output is not None
+        try:
+            _show(release, data, options.format)
+        except BrokenPipeError:
+            shut = True
+        except OSError as failure:
+            failed = True
+            _say_not_written("the answer", failure)
     if options.receipt is not None:
-        write_file(options.receipt, _as_json(release.receipt()))
+        failed |= not _written(options.receipt, lambda: as_json(release.receipt()))
     if options.chart is not None:
-        from unlisted.charts import save_chart  # noqa: PLC0415 - an extra
+        failed |= not _written(options.chart, lambda: _drawn(release, options.chart))
+    if shut:
+        raise BrokenPipeError
+    if failed:
+        raise typer.Exit(CHARGED)
 
-        save_chart(release.chart(), options.chart)
 
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all."""
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as part:
-            part.write(data)
-        Path(part.name).replace(path)
-    except OSError as failure:
-        raise ChargedFailureError from failure
+def check_preview(options: OutputOptions) -> None:
+    """Refuse what a preview does not have."""
+    if options.format not in (FormatChoice.table, FormatChoice.json):
+        raise InvalidArgumentError("--format", options.format.value, "table or json", "A preview has no rows.")
+    if options.receipt is not None:
+        raise InvalidArgumentError(
+            "--receipt", str(options.receipt), "left out", "A preview promises nothing yet."
+        )
+    check_writable(options)
 
 
 def write_preview(plan: Plan, options: OutputOptions) -> None:
     """Write what a plan would cost and how good it would be."""
-    if options.format is FormatChoice.json:
-        data = _as_json(plan.preview())
-        if options.output is not None:
-            write_file(options.output, data)
-        else:
-            sys.stdout.buffer.write(data)
-            sys.stdout.flush()
-    elif options.format is FormatChoice.table:
-        typer.echo(str(plan))
-    else:
-        raise InvalidArgumentError("--format", options.format.value, "table or json", "A preview has no rows.")
+    is_json = options.format is FormatChoice.json
+    data = as_json(plan.preview()) if is_json else f"{plan}\n".encode("utf-8", "backslashreplace")
+    if options.output is None:
+        _put(data)
+    elif not _written(options.output, lambda: data):
+        raise InvalidArgumentError("--output", str(options.output), "a file that can be written to")
     if options.chart is not None:
-        from unlisted.charts import save_chart  # noqa: PLC0415 - an extra
-
-        save_chart(plan.chart(), options.chart)
+        _written(options.chart, lambda: _drawn(plan, options.chart))
 
 
 def print_table(release: Release) -> None:
@@ -103,64 +116,88 @@ def print_table(release: Release) -> None:
 
     console = Console(soft_wrap=True)
     drawn = Table(box=None, pad_edge=False, header_style="bold")
-    numbers = ("rank", "count", "low", "high")
     for name in release.table.column_names:
-        drawn.add_column(Text(printable(name)), justify="right" if name in numbers else "left")
+        drawn.add_column(Text(printable(name)), justify="right" if name in NUMBERS else "left")
     for row in release.rows:
         # Labels are data: printed as text, never read as markup.
         drawn.add_row(*(Text(printable(value)) for value in row.values()))
-    console.print(drawn)
-    console.print(Text(promise(release.guarantee, release.at_delta)), style="dim")
-    console.print(Text(_missing(release)), style="dim")
+    # Captured and then written by us: Rich itself would end the program where nobody reads any more.
+    with console.capture() as captured:
+        console.print(Text(f"{len(release):,} rows; {release.reading}"), style="dim")
+        console.print(drawn)
+        console.print(Text(promise(release.guarantee, release.at_delta)), style="dim")
+        if missing := _missing(release):
+            console.print(Text(missing), style="dim")
+    typer.echo(captured.get(), nl=False)
+
+
+def _show(release: Release, data: bytes, kind: FormatChoice) -> None:
+    """Put an answer on the standard output."""
+    if kind is FormatChoice.table:
+        print_table(release)
+    elif kind is FormatChoice.csv and sys.stdout.isatty():
+        typer.echo(escaped(data.decode(), kept="\n"), nl=False)
+    else:
+        _put(data)
+    # A full disk shows now, while it can still be told.
+    sys.stdout.flush()
+
+
+def _put(data: bytes) -> None:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def _written(path: Path, made: Callable[[], bytes]) -> bool:
+    """Make and write a file; if that fails, say so and go on."""
+    try:
+        write_file(path, made())
+    except OSError as failure:
+        _say_not_written(printable(path), failure)
+        return False
+    return True
+
+
+def _say_not_written(what: str, failure: OSError) -> None:
+    typer.echo(f"unlisted: {what} was not written: {failure.strerror or 'it cannot be'}", err=True)
+
+
+def _drawn(drawable: Release | Plan, path: Path | None) -> bytes:
+    from unlisted.charts import chart_bytes  # noqa: PLC0415 - an extra
+
+    assert path is not None  # a chart is drawn only where one was asked for
+    return chart_bytes(drawable.chart(), path)
 
 
 def _missing(release: Release) -> str:
-    needed = release.plan["users_needed"]
-    above = " above the first count left out" if release.plan["users_needed_above_cut"] else ""
+    """Say why values are not in an answer."""
+    plan, counted = release.plan, release.plan["count"]
+    if "k" in plan:
+        early = (
+            f"The ranking ended after {len(release):,} of {plan['k']:,}: nothing else was common enough to tell."
+        )
+        return "" if release.complete else early
+    needed = plan["users_needed"]
+    beyond = " beyond the first count left out" if plan["users_needed_above_cut"] else ""
     return (
-        f"Values shared by fewer than about {needed['50']} {release.plan['count']}{above} are held back; "
-        f"from {needed['99']} on they almost surely appear."
+        f"Values with fewer than about {needed['50']:,} {counted}{beyond} are held back; "
+        f"from {needed['99']:,} on they almost surely appear."
     )
 
 
-def _csv(release: Release) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(release.table.column_names)
-    for row in release.rows:
-        writer.writerow([_cell(value) for value in row.values()])
-    return text.getvalue().encode()
-
-
-def _cell(value: Any) -> Any:
-    """Return a cell that a spreadsheet reads as text: what looks like a formula gets a quote in front."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
-
-
-def _parquet(release: Release) -> bytes:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - only this format needs it
-
-    buffer = io.BytesIO()
-    pq.write_table(release.table, buffer)
-    return buffer.getvalue()
-
-
-def _as_json(value: object) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
-
-
-_WRITERS: dict[FormatChoice, Callable[[Release], bytes]] = {
-    FormatChoice.table: lambda release: f"{release!r}\n".encode(),
-    FormatChoice.json: lambda release: _as_json(release.as_dict()),
-    FormatChoice.csv: _csv,
-    FormatChoice.parquet: _parquet,
-}
+def _are_one(one: Path, other: Path) -> bool:
+    """Return whether two paths lead to the same file, or would."""
+    try:
+        return one.expanduser().resolve() == other.expanduser().resolve()
+    except (OSError, RuntimeError, ValueError):  # a URL, or what no file can be called
+        return False
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show on a terminal that something is going on, once it has taken a second; never in a pipe or a log."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
     import threading  # noqa: PLC0415 - only a terminal needs it

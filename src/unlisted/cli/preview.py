@@ -7,8 +7,15 @@ import typer
 from unlisted.asking import histogram_plan, top_histogram_plan, top_plan
 from unlisted.cli.groups import grouped
 from unlisted.cli.histogram import NoiseOption, bounded_items
-from unlisted.cli.options import BudgetOptions, CountOptions, NoiseChoice, OutputOptions, read_fetch
-from unlisted.cli.output import check_writable, write_preview
+from unlisted.cli.options import (
+    BudgetOptions,
+    CountOptions,
+    NoiseChoice,
+    OutputOptions,
+    UnreadOptions,
+    read_fetch,
+)
+from unlisted.cli.output import check_preview, write_preview
 from unlisted.cli.top import RankOptions
 from unlisted.cli.top_histogram import FetchOption
 from unlisted.plans import Plan
@@ -20,24 +27,35 @@ preview = typer.Typer(help="Say what a question would cost and how good its answ
 @preview.command("histogram")
 @grouped
 def preview_histogram(
-    counted: CountOptions, spent: BudgetOptions, written: OutputOptions, noise: NoiseOption = NoiseChoice.auto
+    named: UnreadOptions,
+    counted: CountOptions,
+    spent: BudgetOptions,
+    written: OutputOptions,
+    noise: NoiseOption = NoiseChoice.auto,
 ) -> None:
     """Preview `unlisted histogram`."""
     bounded_items(counted)
-    _write(histogram_plan(_question(counted), spent.budget(), noise.value), written)
+    _write(histogram_plan(_question(named, counted), spent.budget(), noise.value), written)
 
 
 @preview.command("top")
 @grouped
-def preview_top(rank: RankOptions, counted: CountOptions, spent: BudgetOptions, written: OutputOptions) -> None:
+def preview_top(
+    named: UnreadOptions,
+    rank: RankOptions,
+    counted: CountOptions,
+    spent: BudgetOptions,
+    written: OutputOptions,
+) -> None:
     """Preview `unlisted top`."""
     priced, budget = rank.priced(spent), rank.budget(spent)
-    _write(top_plan(_question(counted), rank.k, budget, read_fetch(rank.fetch), priced), written)
+    _write(top_plan(_question(named, counted), rank.k, budget, read_fetch(rank.fetch), priced), written)
 
 
 @preview.command("top-histogram")
 @grouped
 def preview_top_histogram(
+    named: UnreadOptions,
     counted: CountOptions,
     spent: BudgetOptions,
     written: OutputOptions,
@@ -45,14 +63,15 @@ def preview_top_histogram(
     noise: NoiseOption = NoiseChoice.auto,
 ) -> None:
     """Preview `unlisted top-histogram`."""
-    _write(top_histogram_plan(_question(counted), spent.budget(), fetch, noise.value), written)
+    _write(top_histogram_plan(_question(named, counted), spent.budget(), fetch, noise.value), written)
 
 
-def _question(counted: CountOptions) -> Question:
-    # No column was named; the price does not depend on its name.
-    return Question(("item",), items_per_user=counted.items_per_user, **counted.counting())
+def _question(named: UnreadOptions, counted: CountOptions) -> Question:
+    # The price does not depend on the name of a column, so none needs to be said.
+    items = tuple(named.item or ["item"])
+    return Question(items, items_per_user=counted.items_per_user, **counted.counting())
 
 
 def _write(plan: Plan, written: OutputOptions) -> None:
-    check_writable(written)
+    check_preview(written)
     write_preview(plan, written)

@@ -90,4 +90,4 @@ def top(
         **counted.counting(),
         **rank.priced(spent),
     )
-    run_and_write(plan, written)
+    run_and_write(plan, written, rows.source)

@@ -48,4 +48,4 @@ def top_histogram(
         noise=noise.value,
         **counted.counting(),
     )
-    run_and_write(plan, written)
+    run_and_write(plan, written, rows.source)

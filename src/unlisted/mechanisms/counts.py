@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms import labels as label_rules
+from unlisted.mechanisms.whole_numbers import to_numpy
 from unlisted.privacy.numbers import whole
 from unlisted.privacy.sensitivity import Sensitivity
 
@@ -157,9 +158,7 @@ def _whole_counts(counts: object) -> NDArray[np.int64]:
     if isinstance(counts, pa.Array | pa.ChunkedArray):
         if counts.null_count:
             raise InvalidCountsError("A count is null. Every listed label needs a whole number.")
-        counts = (
-            counts.to_numpy() if isinstance(counts, pa.ChunkedArray) else counts.to_numpy(zero_copy_only=False)
-        )
+        counts = to_numpy(counts) if pa.types.is_int64(counts.type) else counts.to_pylist()
     try:
         numbers = np.asarray(counts)
         if numbers.dtype.kind == "f" and not isinstance(counts, np.ndarray):

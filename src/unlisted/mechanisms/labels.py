@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from unlisted.errors import InvalidCountsError
+from unlisted.mechanisms.whole_numbers import to_arrow, to_numpy
 
 
 def plain(labels: object) -> pa.Array:
@@ -56,14 +57,14 @@ def order(labels: pa.Array, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     keys = _order_keys(labels)
     names = _names(keys)
     # Arrow sorts ascending and descending keys in one pass; counts are the first key, labels break ties.
-    table = pa.table([pa.array(counts), *keys], names=["count", *names])
+    table = pa.table([to_arrow(counts), *keys], names=["count", *names])
     sorting = [("count", "descending"), *((name, "ascending") for name in names)]
-    return np.asarray(pc.sort_indices(table, sort_keys=sorting), dtype=np.int64)
+    return to_numpy(pc.sort_indices(table, sort_keys=sorting))
 
 
 def take(labels: pa.Array, positions: NDArray[np.int64]) -> pa.Array:
     """Copy some labels into new buffers that hold nothing else."""
-    return labels.take(pa.array(positions))
+    return labels.take(to_arrow(positions))
 
 
 def encode(label: object) -> bytes:
@@ -90,6 +91,22 @@ def encode(label: object) -> bytes:
     if isinstance(label, datetime | date | time):
         return _tagged(type(label).__name__.encode(), label.isoformat().encode())
     raise InvalidCountsError("A label is of a type that cannot be named by its bytes. Convert it to text.")
+
+
+def encode_all(labels: pa.Array) -> list[bytes]:
+    """Return the injective encoding of every label of an array.
+
+    Dates and times are read as the whole numbers they are stored as: Python's own know no nanoseconds and end with
+    the year 9999, so two labels could become one, or none.
+    """
+    kind = labels.type
+    if pa.types.is_struct(kind):
+        fields = [encode_all(field) for field in labels.flatten()]
+        return [_tagged(b"struct", b"".join(parts)) for parts in zip(*fields, strict=True)]
+    if pa.types.is_temporal(kind):
+        stored = labels.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+        return [_tagged(str(kind).encode(), str(number).encode()) for number in stored.to_pylist()]
+    return [encode(label) for label in labels.to_pylist()]
 
 
 def _tagged(kind: bytes, body: bytes) -> bytes:

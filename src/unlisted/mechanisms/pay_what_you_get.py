@@ -40,8 +40,11 @@ class PayWhatYouGet:
         return cls(Guarantee(rho, min(Fraction(1), failures)))
 
     def guarantee(self) -> Guarantee:
-        """Return the ceiling for all questions together."""
-        return self.total
+        """Return the ceiling for all questions together: ρ and δ, which are what the filter adds up.
+
+        No comparison would keep an (ε, δ) beside the total: many small draws fit into a ρ whose ε they exceed.
+        """
+        return self.budget.total
 
     @property
     def left(self) -> Guarantee:

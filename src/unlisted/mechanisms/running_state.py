@@ -61,7 +61,7 @@ class RunningState:
         Rounds saturate so that totals never do. A total that did would move by one less from some round on than
         before it: two changes to the nodes where one event may make only one.
         """
-        encoded = [label_rules.encode(label) for label in counts.labels.to_pylist()]
+        encoded = label_rules.encode_all(counts.labels)
         known = dict(self.places)
         unknown = [i for i, name in enumerate(encoded) if name not in known]
         for i in unknown:

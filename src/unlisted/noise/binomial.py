@@ -10,14 +10,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from unlisted.errors import InvalidArgumentError
 from unlisted.noise import lazy
 from unlisted.noise.bits import Bits
+from unlisted.privacy.numbers import whole
 
 _BLOCK_BYTES = 1 << 20
 
 
 def binomial(n: int, probability: lazy.Bounds, bits: Bits) -> int:
     """Draw the number of successes among n independent trials of exactly this probability."""
+    n = whole("n", n, at_least=0)
     halvings, precision = 0, 2 * lazy.STEP
     high = probability(precision)[1]
     while n and high << (halvings + 1) <= 1 << precision:
@@ -32,6 +35,8 @@ def binomial(n: int, probability: lazy.Bounds, bits: Bits) -> int:
 
 def subset(n: int, size: int, bits: Bits) -> NDArray[np.int64]:
     """Draw a uniform subset of {0, …, n-1} of this size, in increasing order (Floyd's way: no draw is wasted)."""
+    if not 0 <= size <= n:
+        raise InvalidArgumentError("size", size, f"between 0 and {n}")
     chosen: set[int] = set()
     for top in range(n - size, n):
         drawn = bits.below(top + 1)

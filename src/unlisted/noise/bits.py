@@ -15,6 +15,8 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
+from unlisted.errors import InvalidArgumentError
+
 KEY_BYTES = 32
 
 
@@ -40,6 +42,8 @@ class Bits(ABC):
 
     def below(self, n: int) -> int:
         """Return a uniform number from 0 to n - 1, exactly: what does not divide evenly is drawn again."""
+        if n < 1:
+            raise InvalidArgumentError("n", n, "1 or above")
         width = (n - 1).bit_length()
         while True:
             drawn = self.integer(width) if width else 0

@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from unlisted.errors import InvalidArgumentError
 from unlisted.noise import gaussian_sums, gaussian_tail, rejection
 from unlisted.noise.bits import Bits
 from unlisted.noise.exact_law import ExactLaw
@@ -20,6 +21,8 @@ from unlisted.noise.tails import Tails
 from unlisted.privacy.numbers import positive, whole
 
 LARGEST_TABLE_VARIANCE = 4096**2
+LARGEST_VARIANCE = 2**112
+"""A draw of a larger scale might not fit into 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class DiscreteGaussian(ExactLaw):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "variance", positive("variance", self.variance))
+        if self.variance > LARGEST_VARIANCE:
+            raise InvalidArgumentError("variance", self.variance, f"at most 2^112 = {LARGEST_VARIANCE}")
 
     def __str__(self) -> str:
         return f"discrete Gaussian, scale {self.stddev:.6g}"
@@ -54,11 +59,11 @@ class DiscreteGaussian(ExactLaw):
 
     def sum_tail(self, draws: int, t: int) -> Fraction:
         """Bound from above the chance that so many independent draws add up to t or more."""
-        return gaussian_sums.sum_tail_up(draws, t, self.variance)
+        return gaussian_sums.sum_tail_up(whole("draws", draws), t, self.variance)
 
     def lead_tail(self, n: int, rivals: int) -> Fraction:
         """Bound from above the chance that any of `rivals` draws exceeds one shared draw by n >= 0 or more."""
-        return gaussian_sums.lead_tail_up(n, rivals, self.variance)
+        return gaussian_sums.lead_tail_up(whole("n", n, at_least=0), whole("rivals", rivals), self.variance)
 
     def tails(self, precision: int) -> Tails:
         """Return bounds of all tails at this precision."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from unlisted.errors import InvalidArgumentError
 from unlisted.noise import rejection
 from unlisted.noise.bits import Bits
 from unlisted.noise.exact_law import ExactLaw
@@ -26,6 +27,8 @@ from unlisted.privacy.numbers import positive, whole
 from unlisted.privacy.rounding import exp_down, exp_up, round_up
 
 LARGEST_TABLE_SCALE = 4096
+LARGEST_SCALE = 2**56
+"""A draw of a larger scale might not fit into 64 bits; of this one it does but for a chance of e^-128."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class DiscreteLaplace(ExactLaw):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", positive("scale", self.scale))
+        if self.scale > LARGEST_SCALE:
+            raise InvalidArgumentError("scale", self.scale, f"at most 2^56 = {LARGEST_SCALE}")
 
     def __str__(self) -> str:
         return f"discrete Laplace, scale {float(self.scale):.6g}"
@@ -70,6 +75,7 @@ class DiscreteLaplace(ExactLaw):
 
     def lead_tail(self, n: int, rivals: int) -> Fraction:
         """Bound from above the chance that any of `rivals` draws exceeds one shared draw by n >= 0 or more."""
+        n, rivals = whole("n", n, at_least=0), whole("rivals", rivals)
         up, down = exp_up(-1 / self.scale), exp_down(-1 / self.scale)
         squared = ((1 - down) / (1 + down)) ** 2
         k = (1 + up * up) / (1 - up * up)

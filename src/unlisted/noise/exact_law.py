@@ -18,6 +18,7 @@ from unlisted.noise.draws import Draws, SequentialDraws
 from unlisted.noise.law import Law
 from unlisted.noise.table import Table
 from unlisted.noise.tails import Tails
+from unlisted.privacy.numbers import whole
 
 ENOUGH_FOR_A_TABLE = 200
 """Building a conditional table takes about as long as this many slow draws."""
@@ -47,7 +48,7 @@ class ExactLaw(Law):
 
     def sample(self, n: int, bits: Bits) -> NDArray[np.int64]:
         """Draw n independent values of exactly this law."""
-        values = np.empty(n, dtype=np.int64)
+        values = np.empty(whole("n", n, at_least=0), dtype=np.int64)
         for start in range(0, n, _BLOCK):
             part = values[start : start + _BLOCK]
             part[:] = self.sample_each(SequentialDraws(len(part), bits))
@@ -61,7 +62,7 @@ class ExactLaw(Law):
 
     def sample_at_least(self, t: int, n: int, bits: Bits) -> NDArray[np.int64]:
         """Draw n independent values of exactly this law given Z >= t."""
-        if self.fits_a_table and n > ENOUGH_FOR_A_TABLE:
+        if self.fits_a_table and whole("n", n, at_least=0) > ENOUGH_FOR_A_TABLE:
             return Table(self.tails, given_at_least=t).sample(SequentialDraws(n, bits))
         return np.array([self.sample_slowly_at_least(t, bits) for _ in range(n)], dtype=np.int64)
 

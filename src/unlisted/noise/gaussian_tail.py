@@ -10,6 +10,8 @@ from unlisted.noise.tails import Tails
 from unlisted.privacy.rounding import exp_down, exp_up
 
 LARGEST_SERIES_VARIANCE = 16**2
+_FARTHEST_BITS = 7200
+"""Nothing that anyone promises depends on a tail below 2^-7200; without a limit the precision would only grow."""
 
 
 def tail_up(t: int, variance: Fraction) -> Fraction:
@@ -24,7 +26,7 @@ def tail_up(t: int, variance: Fraction) -> Fraction:
 def sharp_enough(t: int, variance: Fraction) -> int:
     """Return a precision at which the tail at t keeps about 60 bits, in steps so that tables are shared."""
     size = int(max(0, t) ** 2 / (2 * variance * Fraction(693, 1000)))
-    return 128 * (1 + (size + 100) // 128)
+    return 128 * (1 + (min(size, _FARTHEST_BITS) + 100) // 128)
 
 
 @lru_cache(maxsize=64)

@@ -36,8 +36,9 @@ class NoiseKey:
     """A secret from which persistent noise is computed: as sensitive as the data, and hidden from its repr."""
 
     def __init__(self, secret: bytes) -> None:
-        if len(secret) != KEY_BYTES:
-            raise InvalidArgumentError("secret", f"{len(secret)} bytes", f"{KEY_BYTES} bytes")
+        if not isinstance(secret, bytes) or len(secret) != KEY_BYTES:
+            # The message says no more than this: a secret of the wrong length is still a secret.
+            raise InvalidArgumentError("secret", "<hidden>", f"{KEY_BYTES} bytes")
         self._secret = secret
 
     @classmethod

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.bits import Bits
+from unlisted.privacy.numbers import exact
 
 LARGEST_QUANTILE = 2**61
 
@@ -48,6 +49,7 @@ class Law(ABC):
 
     def quantile(self, p: Fraction) -> int:
         """Return the smallest t >= 0 with tail(t) <= p, by doubling and halving: `tail` never increases."""
+        p = exact("p", p)
         low, high = -1, 1
         while self.tail(high) > p:
             low, high = high, 2 * high

@@ -29,7 +29,7 @@ from unlisted.privacy.search import lowest_point, smallest
 _SHARES = (Fraction(50, 100), Fraction(65, 100), Fraction(80, 100))
 _HOPELESS = Fraction(11, 10)
 _SCALE_DIGITS = 7
-_SMALLEST_EXPONENT, _LARGEST_EXPONENT = -7.0, 60.0
+_SMALLEST_EXPONENT, _LARGEST_EXPONENT = -7.0, 55.0
 
 
 class SelfPriced(Protocol):

@@ -33,7 +33,7 @@ def delta_cks_up(rho: Number, epsilon: Number) -> Fraction:
     r, e = float(rho_), float(eps)
     a = _best_order(lambda a: (a - 1) * (a * r - e + math.log1p(-1 / a)) - math.log(a))
     exponent = (a - 1) * (a * rho_ - eps + log_up(1 - 1 / a)) - log_down(a)
-    return min(Fraction(1), round_up(exp_up(exponent)))
+    return Fraction(1) if exponent >= 0 else min(Fraction(1), round_up(exp_up(exponent)))
 
 
 def epsilon_cks_up(rho: Number, delta: Number) -> Fraction:

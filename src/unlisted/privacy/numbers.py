@@ -14,21 +14,19 @@ from unlisted.errors import InvalidArgumentError
 
 Number = int | float | str | Decimal | Fraction
 
+_LARGEST = 10**300
+"""No promise is that large; up to here every amount can be shown and searched for as a float."""
+
+_LARGEST_EXPONENT = 1000
+"""`1e-999999999` is a short text and a number that no memory holds."""
+
 
 def exact(argument: str, value: object) -> Fraction:
-    """Return the number that `value` prints as; refuse what is not a finite number."""
-    if isinstance(value, bool):
+    """Return the number that `value` prints as; refuse what is not a finite number of usual size."""
+    number = _read(value)
+    if number is None or abs(number) > _LARGEST:
         raise InvalidArgumentError(argument, value, "a finite number")
-    if isinstance(value, Fraction):
-        return value
-    if isinstance(value, numbers.Integral):
-        return Fraction(int(value))
-    if isinstance(value, str | Decimal | numbers.Real):
-        try:
-            return Fraction(Decimal(str(value)))
-        except (InvalidOperation, ValueError, OverflowError):
-            pass
-    raise InvalidArgumentError(argument, value, "a finite number")
+    return number
 
 
 def positive(argument: str, value: object) -> Fraction:
@@ -64,3 +62,19 @@ def whole(argument: str, value: object, at_least: int = 1) -> int:
         if number >= at_least:
             return number
     raise InvalidArgumentError(argument, value, f"a whole number, {at_least} or above")
+
+
+def _read(value: object) -> Fraction | None:
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, bool) or not isinstance(value, str | Decimal | numbers.Real):
+        return None
+    if isinstance(value, numbers.Integral):
+        return Fraction(int(value))
+    try:
+        printed = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    exponent = printed.as_tuple().exponent
+    # NaN and infinity have a letter for an exponent.
+    return Fraction(printed) if isinstance(exponent, int) and abs(exponent) <= _LARGEST_EXPONENT else None

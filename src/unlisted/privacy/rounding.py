@@ -14,8 +14,8 @@ from fractions import Fraction
 
 DIGITS = 50
 
-_FAR = Fraction(-5000)
-"""Below e^-5000 nothing that anyone promises depends on the value, and exact fractions would only grow."""
+_FAR = Fraction(5000)
+"""Beyond e^±5000 nothing that anyone promises depends on the value, and exact fractions would only grow."""
 
 
 def _context(rounding: str, digits: int) -> decimal.Context:
@@ -43,15 +43,16 @@ def round_down(x: Fraction, digits: int = DIGITS) -> Fraction:
 
 def exp_up(x: Fraction, digits: int = DIGITS) -> Fraction:
     """Bound e^x from above."""
-    x = max(x, _FAR)
+    x = max(x, -_FAR)
     context = _context(decimal.ROUND_HALF_EVEN, digits)
     return Fraction(context.next_plus(context.exp(_decimal_up(x, digits + 10))))
 
 
 def exp_down(x: Fraction, digits: int = DIGITS) -> Fraction:
     """Bound e^x from below."""
-    if x < _FAR:
+    if x < -_FAR:
         return Fraction(0)
+    x = min(x, _FAR)
     context = _context(decimal.ROUND_HALF_EVEN, digits)
     return Fraction(context.next_minus(context.exp(_decimal_down(x, digits + 10))))
 
@@ -59,25 +60,25 @@ def exp_down(x: Fraction, digits: int = DIGITS) -> Fraction:
 def log_up(x: Fraction, digits: int = DIGITS) -> Fraction:
     """Bound the natural logarithm of x > 0 from above."""
     context = _context(decimal.ROUND_HALF_EVEN, digits)
-    return Fraction(context.next_plus(context.ln(_decimal_up(x, digits + 10))))
+    return _step_up(context, context.ln(_decimal_up(x, digits + 10)))
 
 
 def log_down(x: Fraction, digits: int = DIGITS) -> Fraction:
     """Bound the natural logarithm of x > 0 from below."""
     context = _context(decimal.ROUND_HALF_EVEN, digits)
-    return Fraction(context.next_minus(context.ln(_decimal_down(x, digits + 10))))
+    return _step_down(context, context.ln(_decimal_down(x, digits + 10)))
 
 
 def sqrt_up(x: Fraction, digits: int = DIGITS) -> Fraction:
     """Bound the square root of x >= 0 from above."""
     context = _context(decimal.ROUND_HALF_EVEN, digits)
-    return Fraction(context.next_plus(context.sqrt(_decimal_up(x, digits + 10))))
+    return _step_up(context, context.sqrt(_decimal_up(x, digits + 10)))
 
 
 def sqrt_down(x: Fraction, digits: int = DIGITS) -> Fraction:
     """Bound the square root of x >= 0 from below."""
     context = _context(decimal.ROUND_HALF_EVEN, digits)
-    return max(Fraction(0), Fraction(context.next_minus(context.sqrt(_decimal_down(x, digits + 10)))))
+    return _step_down(context, context.sqrt(_decimal_down(x, digits + 10)))
 
 
 def any_of_up(p: Fraction, n: int) -> Fraction:
@@ -98,7 +99,8 @@ def any_of_up(p: Fraction, n: int) -> Fraction:
             kept = context.multiply(kept, base)
         base = context.multiply(base, base)
         n >>= 1
-    return min(Fraction(1), round_up(1 - Fraction(kept)))
+    # Almost certain: 1 is a bound, and as a fraction what is kept may have millions of digits.
+    return Fraction(1) if kept.adjusted() < -DIGITS else min(Fraction(1), round_up(1 - Fraction(kept)))
 
 
 def one_of_down(p: Fraction, n: int) -> Fraction:
@@ -113,5 +115,14 @@ def one_of_down(p: Fraction, n: int) -> Fraction:
 
 
 def _leading_zeros(p: Fraction) -> int:
-    """Return about how many zeros p < 1 has after the decimal point."""
-    return max(0, len(str(p.denominator)) - len(str(p.numerator)) + 1)
+    """Return about how many zeros p < 1 has after the decimal point, one digit being at least 3.3 bits."""
+    return max(0, (p.denominator.bit_length() - p.numerator.bit_length()) * 10 // 33 + 2)
+
+
+def _step_up(context: decimal.Context, rounded: Decimal) -> Fraction:
+    # log and sqrt are 0 only at 1 and at 0, where that is exact; the next number above 0 is 10^-(10^18).
+    return Fraction(context.next_plus(rounded)) if rounded else Fraction(0)
+
+
+def _step_down(context: decimal.Context, rounded: Decimal) -> Fraction:
+    return Fraction(context.next_minus(rounded)) if rounded else Fraction(0)

@@ -61,7 +61,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     """Return the exact δ(ε) of *continuous* Gaussian noise with sensitivity/σ = μ; integer noise costs more."""
     below = math.erfc((epsilon / mu - mu / 2) / math.sqrt(2)) / 2
     above = math.erfc((epsilon / mu + mu / 2) / math.sqrt(2)) / 2
-    return below - math.exp(epsilon) * above
+    # e^ε alone would overflow at ε = 710, where the product is still a probability.
+    return below - (math.exp(epsilon + math.log(above)) if above else 0.0)
 
 
 def gaussian_epsilon(rho: float, delta: float) -> float:

@@ -71,12 +71,15 @@ class Question:
             if columns[name] is ColumnType.OTHER:
                 hint = "Make it text, a number, a date or a timestamp in the source, for example in a view."
                 raise InvalidArgumentError("item", name, "a column of plain values", hint)
-        if self.where is None:
-            return Rows((user, *self.items))
-        # A predicate needs a parser; importing it takes longer than a small question.
-        from unlisted.tables.predicate import parse_predicate  # noqa: PLC0415
+        where = None
+        if self.where is not None:
+            # A predicate needs a parser; importing it takes longer than a small question.
+            from unlisted.tables.predicate import parse_predicate  # noqa: PLC0415
 
-        return Rows((user, *self.items), parse_predicate(self.where, columns))
+            where = parse_predicate(self.where, columns)
+        rows = Rows((user, *self.items), where)
+        _refuse_lookalikes(rows)
+        return rows
 
 
 def require_column(argument: str, name: object, columns: Mapping[str, ColumnType]) -> None:
@@ -84,6 +87,14 @@ def require_column(argument: str, name: object, columns: Mapping[str, ColumnType
     if not isinstance(name, str) or name not in columns:
         listed = ", ".join(columns) or "none"
         raise InvalidArgumentError(argument, name, "a column of the source", f"The columns are: {listed}.")
+
+
+def _refuse_lookalikes(rows: Rows) -> None:
+    """Refuse columns that some engines cannot tell apart: they would read the wrong one without a word."""
+    names = sorted({*rows.columns, *(rows.where.columns if rows.where else ())})
+    if len({name.casefold() for name in names}) != len(names):
+        hint = "Some engines take them for the same. Rename one in the source, for example in a view."
+        raise InvalidArgumentError("columns", ", ".join(names), "names that differ in more than case", hint)
 
 
 def _item_columns(items: object) -> tuple[str, ...]:

@@ -12,9 +12,20 @@ from sqlglot import exp, parse_one
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.engine import SOURCE, Engine, Rows
 
-__all__ = ["Rule", "byte_length", "passing", "quoted", "subquery", "translated", "within_calendar"]
+__all__ = [
+    "SHARED",
+    "Rule",
+    "byte_length",
+    "passing",
+    "quoted",
+    "subquery",
+    "tables_of",
+    "translated",
+    "within_calendar",
+]
 
 SHARED = "duckdb"
+"""What the shared dialect is called here."""
 
 _FIRST_AND_LAST = {
     ColumnType.DATE: ("0001-01-01", "9999-12-31"),
@@ -42,6 +53,11 @@ def translated(query: str, dialect: str, relations: Mapping[str, exp.Expr], rule
             node.replace(said)
     written: str = tree.sql(dialect=dialect)
     return written
+
+
+def tables_of(query: str) -> frozenset[str]:
+    """Return the names of all tables that a query of the shared dialect reads."""
+    return frozenset(table.name for table in parse_one(query, read=SHARED).find_all(exp.Table))
 
 
 def passing(engine: Engine, rows: Rows, source: exp.Expr, dialect: str, rule: Rule) -> exp.Expr:

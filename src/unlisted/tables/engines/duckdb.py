@@ -50,6 +50,9 @@ class Origin(Protocol):
     def collated(self) -> bool:
         """Whether text columns could carry a collation other than the order of bytes."""
 
+    def check(self) -> None:
+        """Refuse what can be read only once and was."""
+
     def types(self) -> Mapping[str, str]:
         """Return the columns and DuckDB's names for their types, touching no rows."""
 
@@ -104,6 +107,7 @@ class DuckDBEngine:
 
     def columns(self) -> Mapping[str, ColumnType]:
         """Return the columns, from a header, a footer, a catalogue or a schema."""
+        self._origin.check()
         return {name: self._column(name, native).kind for name, native in self._origin.types().items()}
 
     def plain(self, column: str) -> str:

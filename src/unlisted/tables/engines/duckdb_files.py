@@ -68,6 +68,9 @@ class Files:
             raise InvalidArgumentError("source", self.path, "a path or glob of files that exist")
         return files
 
+    def check(self) -> None:
+        """Do nothing: files can be read again."""
+
     def open(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:
         """Do nothing: DuckDB reads files where they are."""
 
@@ -138,6 +141,9 @@ class Database:
             except duckdb.Error:
                 allowed, hint = "a table that can be read", "It is a view of something that cannot."
                 raise InvalidArgumentError("table", self._table, allowed, hint) from None
+
+    def check(self) -> None:
+        """Do nothing: a table can be read again."""
 
     def types(self) -> Mapping[str, str]:
         """Read the catalogue."""

@@ -61,6 +61,9 @@ class Frame:
     def _types(self) -> Mapping[str, str]:
         return _duckdb_types(self._schema())
 
+    def check(self) -> None:
+        """Do nothing: a frame can be read again."""
+
     def types(self) -> Mapping[str, str]:
         """Read the schema."""
         return self._types
@@ -86,12 +89,11 @@ class Stream(Frame):
     def _opened(self) -> pa.RecordBatchReader:
         return _reader(self._stream)
 
-    def types(self) -> Mapping[str, str]:
-        """Read the schema, while there is something to read after it."""
+    def check(self) -> None:
+        """Refuse a stream that was read."""
         if self._is_used:
             allowed, hint = "a stream that was not read yet", "Collect it into a table to ask more than once."
             raise InvalidArgumentError("source", type(self._stream).__name__, allowed, hint)
-        return super().types()
 
     def _rest(self, columns: list[str]) -> pa.RecordBatchReader:
         self._is_used = True

@@ -1,9 +1,10 @@
 """A Spark data frame, in the cluster that holds it.
 
 A frame is a recipe, and following it twice need not give the same rows: files change, and a column may be random.
-So a world begins with the rows it needs computed once and cut off from their recipe (a local checkpoint): what is
-lost afterwards is an error, never another answer. Nothing of the session changes but temporary views, whose names
-no one else has, and which go away again.
+So a world follows it once, and a statement that would follow it again is an error, never another answer. What
+statements read more than once is computed and cut off from its recipe (a local checkpoint); if a machine of the
+cluster is lost with it, that is an error too. Nothing of the session changes but temporary views, whose names no
+one else has, and which go away again.
 """
 
 from __future__ import annotations
@@ -15,11 +16,19 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.engines.dialect import byte_length, passing, quoted, translated, within_calendar
+from unlisted.tables.engines.dialect import (
+    SHARED,
+    byte_length,
+    passing,
+    quoted,
+    tables_of,
+    translated,
+    within_calendar,
+)
 from unlisted.tables.engines.engine import SOURCE, Rows
 
 __all__ = ["SparkEngine"]
@@ -83,20 +92,21 @@ class SparkEngine:
 
     def statement(self, query: str, rows: Rows) -> str:
         """Say a query in Spark's words, the frame being a view of the source's name."""
-        return translated(query, "spark", {SOURCE: self._passing(rows, SOURCE)}, _rule)
+        steps, rest = steps_of(query)
+        relations = {SOURCE: self._passing(rows, exp.table_(SOURCE, quoted=True))}
+        said = [f"CACHE TABLE `{name}` AS {translated(step, 'spark', relations, _rule)}" for name, step in steps]
+        return ";\n".join([*said, translated(rest, "spark", relations, _rule)])
 
     @contextmanager
     def world(self, rows: Rows) -> Iterator[_World]:
-        """Compute the asked rows once, and read them until the end."""
-        columns = ", ".join(quoted(name) for name in rows.columns)
+        """Let one statement read the frame, and all of them what was computed from it."""
         with ExitStack() as views:
             world = _World(self._frame.sparkSession, views)
-            world.relations[SOURCE] = self._passing(rows, world.show("given", self._frame))
-            world.keep(SOURCE, f"SELECT {columns} FROM {quoted(SOURCE)}")  # noqa: S608 - names are quoted
+            world.relations[SOURCE] = self._passing(rows, world.view("frame", self._frame))
             yield world
 
-    def _passing(self, rows: Rows, view: str) -> exp.Expr:
-        return passing(self, rows, exp.table_(view, quoted=True), "spark", _rule)
+    def _passing(self, rows: Rows, frame: exp.Expr) -> exp.Expr:
+        return passing(self, rows, frame, "spark", _rule)
 
 
 class _World:
@@ -106,38 +116,59 @@ class _World:
         self.relations: dict[str, exp.Expr] = {}
         self._session = session
         self._views = views
-        # Two worlds can be open in one session at a time.
-        self._prefix = f"unlisted_{secrets.token_hex(8)}"
-
-    def show(self, name: str, frame: Any) -> str:
-        """Let statements read a frame under a name; return the name of the view behind it."""
-        view = f"{self._prefix}_{name}"
-        frame.createOrReplaceTempView(view)
-        self._views.callback(self._session.catalog.dropTempView, view)
-        self.relations[name] = exp.table_(view, quoted=True)
-        return view
+        self._source_was_read = False
 
     def keep(self, name: str, query: str) -> None:
         """Compute a query once."""
-        self.show(name, self._run(query).localCheckpoint())
+        self.relations[name] = self.view(name, self._run(query).localCheckpoint())
 
     def lend(self, name: str, rows: pa.Table) -> None:
         """Send a few whole numbers into the session."""
-        self.show(name, self._session.createDataFrame(rows))
+        self.relations[name] = self.view(name, self._session.createDataFrame(rows))
 
     def answer(self, query: str) -> pa.Table:
         """Run a query and bring its rows out."""
         return self._run(query).toArrow()
 
+    def view(self, name: str, frame: Any) -> exp.Expr:
+        """Let statements read a frame."""
+        # Other worlds can be open in the session at the same time.
+        view = f"unlisted_{name}_{secrets.token_hex(8)}"
+        frame.createOrReplaceTempView(view)
+        self._views.callback(self._session.catalog.dropTempView, view)
+        return exp.table_(view, quoted=True)
+
     def _run(self, query: str) -> Any:
-        return self._session.sql(translated(query, "spark", self.relations, _rule))
+        relations = dict(self.relations)
+        steps, rest = steps_of(query)
+        for name, step in steps:
+            relations[name] = self.view(name, self._frame(step, relations).localCheckpoint())
+        return self._frame(rest, relations)
+
+    def _frame(self, query: str, relations: Mapping[str, exp.Expr]) -> Any:
+        if SOURCE in tables_of(query):
+            if self._source_was_read:
+                raise RuntimeError("A frame is read once in a world; keep what is needed again.")
+            self._source_was_read = True
+        return self._session.sql(translated(query, "spark", relations, _rule))
+
+
+def steps_of(query: str) -> tuple[list[tuple[str, str]], str]:
+    """Take out of a query what it wants computed once, in order; Spark itself has no word for it."""
+    tree = parse_one(query, read=SHARED)
+    steps = []
+    for clause in list(tree.find_all(exp.With)):
+        for part in list(clause.expressions):
+            if part.args.get("materialized"):
+                steps.append((part.alias, part.this.sql(dialect=SHARED)))
+                part.pop()
+        if not clause.expressions:
+            clause.pop()
+    return steps, tree.sql(dialect=SHARED)
 
 
 def _rule(node: exp.Expr) -> exp.Expr:
     """Say one piece of the shared vocabulary in Spark's words."""
-    if isinstance(node, exp.CTE):
-        # Spark has no such word; it reads a frame that was already computed, so that twice is as good as once.
-        node.set("materialized", None)
-    elif (text := byte_length(node)) is not None:
+    if (text := byte_length(node)) is not None:
         return exp.func("OCTET_LENGTH", text)
     return node

@@ -1,0 +1,115 @@
+"""What becomes of an error: one line on the standard error stream, and an exit code. Never a traceback.
+
+Exit codes: 0 done; 1 an audit or a verification found a violation; 2 bad usage or input; 3 the budget refused;
+4 failed after data was touched, and charged. A shell's own: 130 interrupted, 141 nobody reads the answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, UnlistedError
+from unlisted.releases import escaped
+from unlisted.tables.failures import OWNER_LOG
+
+BAD_INPUT, REFUSED, CHARGED, UNREAD = 2, 3, 4, 141
+
+_TYPED = {"source": "SOURCE", "k": "-k"} | {
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        *("user", "item", "table", "types", "count", "rows_per_item", "items_per_user", "where", "adjacency"),
+        *("epsilon", "rho", "delta", "per_item_epsilon", "noise", "fetch", "counts", "output", "chart", "receipt"),
+    )
+}
+"""How the library's arguments are typed in a shell."""
+
+
+class Verbs(TyperGroup):
+    """The verbs of the command, each of which ends with one of the exit codes."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a verb."""
+        with exits():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def exits() -> Iterator[None]:
+    """Say an error in one line and leave with its code."""
+    try:
+        yield
+        # A pipe that nobody reads or a full disk shows here, and not when Python shuts down.
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except ChargedFailureError as failure:
+        _leave(str(failure), CHARGED, "" if _is_kept() else "No log was kept. To keep one: unlisted --log FILE …")
+    except BudgetRefusedError as refusal:
+        _leave(str(refusal), REFUSED)
+    except UnlistedError as refusal:
+        _leave(_as_typed(refusal), BAD_INPUT)
+    except BrokenPipeError:
+        _read_by_nobody()
+    except OSError as failure:
+        # An answer that cannot be written says so itself; this is a file that a verb was given.
+        _leave(f"{failure.filename or 'the output'}: {failure.strerror or 'cannot be read or written'}", BAD_INPUT)
+    except Exception as error:
+        if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):
+            raise  # bad usage, or an exit that a verb asked for
+        OWNER_LOG.exception("A verb failed in a way that nobody foresaw.")
+        # Its message could quote anything, and whether data was touched is not known here.
+        _leave(f"an unforeseen {type(error).__name__}; take the question as charged; see the log", CHARGED)
+
+
+@contextmanager
+def logging_to(file: Path | None) -> Iterator[None]:
+    """Append the causes of failures to a file while a verb runs. They can quote rows."""
+    if file is None:
+        yield
+        return
+    try:
+        handler = logging.FileHandler(file, encoding="utf-8", errors="backslashreplace")
+    except OSError:
+        raise InvalidArgumentError("--log", str(file), "a file that can be written to") from None
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    OWNER_LOG.addHandler(handler)
+    try:
+        yield
+    finally:
+        OWNER_LOG.removeHandler(handler)
+        handler.close()
+
+
+def _leave(message: str, code: int, hint: str = "") -> NoReturn:
+    # Names of columns and files are whatever somebody called them.
+    for line in filter(None, (message, hint)):
+        typer.echo(f"unlisted: {escaped(line)}", err=True)
+    raise typer.Exit(code)
+
+
+def _as_typed(refusal: UnlistedError) -> str:
+    """Name the option where the library names the argument."""
+    text = str(refusal)
+    if isinstance(refusal, InvalidArgumentError) and refusal.argument in _TYPED:
+        return _TYPED[refusal.argument] + text.removeprefix(refusal.argument)
+    return text
+
+
+def _read_by_nobody() -> NoReturn:
+    """Leave quietly; what is still waiting to be written goes nowhere."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise typer.Exit(UNREAD)
+
+
+def _is_kept() -> bool:
+    return any(not isinstance(handler, logging.NullHandler) for handler in OWNER_LOG.handlers)

@@ -1,0 +1,48 @@
+"""An answer as bytes: JSON, CSV, Parquet. Labels are hostile text, and each format has its own way to be safe."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+from unlisted.releases import Release
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""What a spreadsheet takes for the start of a formula."""
+
+
+def as_json(value: object) -> bytes:
+    """Return JSON in which whatever a terminal could obey is an escape; programs read the same text."""
+    lines = json.dumps(value, ensure_ascii=False, indent=2).split("\n")
+    safe = (line if line.isprintable() else "".join(map(_escaped, line)) for line in lines)
+    return ("\n".join(safe) + "\n").encode()
+
+
+def as_csv(release: Release) -> bytes:
+    """Return CSV with a header line."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([_cell(name) for name in release.table.column_names])
+    for row in release.rows:
+        writer.writerow([_cell(value) for value in row.values()])
+    return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def as_parquet(release: Release) -> bytes:
+    """Return a Parquet file."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only this format needs it
+
+    buffer = io.BytesIO()
+    pq.write_table(release.table, buffer)
+    return buffer.getvalue()
+
+
+def _escaped(c: str) -> str:
+    return c if c.isprintable() else json.dumps(c)[1:-1]
+
+
+def _cell(value: Any) -> Any:
+    """Return a cell that a spreadsheet reads as text: what looks like a formula gets a quote in front."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value

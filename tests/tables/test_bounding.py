@@ -1,0 +1,78 @@
+"""The choice of a user's items: what the secret decides, and what ties do."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from tests.tables import twin
+from tests.tables.asked import SECRET, all_counts, question
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.tables import bounding
+from unlisted.tables.bounding import bounded_counts, fresh_secret
+from unlisted.tables.table import table
+
+
+def users_with_items(users: int, items: int) -> pa.Table:
+    """Items that say whose they are, so that counts show what each user keeps."""
+    pairs = [(f"u{u}", f"u{u}:{i}") for u in range(users) for i in range(items)]
+    return pa.table({"user": [user for user, _ in pairs], "item": [item for _, item in pairs]})
+
+
+@pytest.mark.parametrize("digits", [1, 2])
+def test_ties_drop_and_never_add(monkeypatch: pytest.MonkeyPatch, digits: int) -> None:
+    # With one digit of a key, some of sixteen keys meet in almost every user.
+    monkeypatch.setattr(bounding, "KEY_DIGITS", digits)
+    rows = users_with_items(50, 20)
+    counted = all_counts(table(rows, user="user"), question("item", items_per_user=6))
+    kept = Counter(item.partition(":")[0] for (item,) in counted)
+    assert max(kept.values()) <= 6
+    expected = twin.bounded(twin.pairs(rows.to_pylist(), "user", ("item",)), 6, SECRET, digits)
+    assert counted == twin.counts(expected)
+    if digits == 1:
+        assert sum(kept.values()) < 50 * 6, "no tie was met, so this test shows nothing"
+
+
+def test_keys_are_wide_enough_that_ties_are_not_met() -> None:
+    rows = users_with_items(50, 200)
+    counted = all_counts(table(rows, user="user"), question("item", items_per_user=100))
+    assert len(counted) == 50 * 100
+
+
+def test_secrets_are_fresh_and_long() -> None:
+    secrets = {fresh_secret() for _ in range(100)}
+    assert len(secrets) == 100
+    assert all(8 * len(secret) >= 128 for secret in secrets)
+
+
+def test_a_short_secret_is_refused() -> None:
+    source = table(users_with_items(1, 1), user="user")
+    with pytest.raises(InvalidArgumentError, match="at least 16 bytes"):
+        bounded_counts(source.engine, "user", question("item"), b"guessable")
+
+
+def test_a_secret_cannot_leave_its_quotes() -> None:
+    source = table(users_with_items(1, 1), user="user")
+    statement = bounded_counts(source.engine, "user", question("item"), b"';;;\\\x00\xff" * 4)
+    assert "Jzs7O1wA_yc7OztcAP8nOzs7XAD_Jzs7O1wA_w" in statement
+
+
+def test_users_and_items_cannot_run_into_each_other() -> None:
+    # If "1" + "1:a" and "11" + ":a" hashed the same, these two users would always keep the same.
+    assert twin.key(SECRET, "1", ("1:a",)) != twin.key(SECRET, "11", (":a",))
+    assert twin.key(SECRET, "u", ("a", "bc")) != twin.key(SECRET, "u", ("ab", "c"))
+
+
+def test_a_bound_larger_than_any_table_bounds_nothing() -> None:
+    rows = users_with_items(3, 5)
+    asked = question("item", items_per_user=2**80, count="rows", rows_per_item=2**80, max_label_bytes=2**80)
+    assert len(all_counts(table(rows, user="user"), asked)) == 15
+
+
+def test_without_a_bound_on_items_all_are_kept_and_nothing_is_hashed() -> None:
+    source = table(users_with_items(3, 5), user="user")
+    asked = question("item", items_per_user=None)
+    assert len(all_counts(source, asked)) == 15
+    assert "SHA256" not in bounded_counts(source.engine, "user", asked, SECRET)

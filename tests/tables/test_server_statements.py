@@ -1,0 +1,82 @@
+"""Golden SQL: what PostgreSQL and Spark are asked, statement by statement, said as a reviewer would read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+from tests.tables.server_engines import ibis_table, imported_ibis
+
+from unlisted.tables.bounding import bounded_counts, item_columns
+from unlisted.tables.counting import fetch_query, large_query, profile_query, top_query
+from unlisted.tables.engines.engine import Engine
+from unlisted.tables.engines.ibis import IbisEngine
+from unlisted.tables.engines.postgres import PostgresEngine
+from unlisted.tables.engines.spark import SparkEngine
+from unlisted.tables.question import Question
+
+GOLDEN = Path(__file__).parent / "golden"
+SECRET = bytes(16)
+QUESTIONS = {
+    "users of an item, bounded": Question("query", items_per_user=10),
+    "rows of an item of two columns, bounded, of some rows": Question(
+        ("query", "price"), items_per_user=10, count="rows", rows_per_item=3, where="day >= DATE '2024-02-29'"
+    ),
+}
+UNBOUNDED = Question("query")
+
+
+@pytest.fixture(scope="module")
+def searches(postgres_url: str) -> Iterator[psycopg.Connection[Any]]:
+    """An empty table in PostgreSQL, always of the same name."""
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("""
+            CREATE SCHEMA golden;
+            CREATE TABLE golden.searches (user_id bigint, query varchar(90), price float8, day date)""")
+        yield connection
+        connection.execute("DROP SCHEMA golden CASCADE")
+
+
+def postgres_engine(request: pytest.FixtureRequest) -> Engine:
+    request.getfixturevalue("searches")
+    return PostgresEngine(request.getfixturevalue("postgres_url"), "golden.searches")
+
+
+def ibis_postgres_engine(request: pytest.FixtureRequest) -> Engine:
+    backend = imported_ibis().postgres.from_connection(request.getfixturevalue("searches"))
+    backend.raw_sql("SET search_path = golden")
+    rows = ibis_table(backend, "searches")
+    return IbisEngine(rows.filter(rows.price > 0).mutate(query=rows.query.lower()))
+
+
+def spark_engine(request: pytest.FixtureRequest) -> Engine:
+    kinds = {"user_id": pa.int64(), "query": pa.string(), "price": pa.float64(), "day": pa.date32()}
+    return SparkEngine(request.getfixturevalue("spark_session").createDataFrame(pa.schema(kinds).empty_table()))
+
+
+def said(engine: Engine) -> str:
+    """Every kind of statement, each under its name."""
+    columns = engine.columns()
+    statements = {}
+    for name, question in QUESTIONS.items():
+        query = bounded_counts(engine, "user_id", question, SECRET)
+        statements[name] = engine.statement(query, question.rows("user_id", columns))
+    items, rows = item_columns(UNBOUNDED, columns), UNBOUNDED.rows("user_id", columns)
+    query = top_query(bounded_counts(engine, "user_id", UNBOUNDED, SECRET), items, 1000)
+    statements["largest counts, unbounded"] = engine.statement(query, rows)
+    statements["how many labels have each small count"] = engine.statement(profile_query(20), rows)
+    statements["labels above the cut"] = engine.statement(large_query(items, 20), rows)
+    statements["labels at wanted ranks"] = engine.statement(fetch_query(items), rows)
+    return "".join(f"-- {name}\n{statement};\n\n" for name, statement in statements.items())
+
+
+@pytest.mark.parametrize(
+    "make", [postgres_engine, spark_engine, ibis_postgres_engine], ids=lambda make: make.__name__
+)
+def test_an_engine_is_asked_the_golden_statements(make: Any, request: pytest.FixtureRequest) -> None:
+    golden = GOLDEN / f"{make.__name__.removesuffix('_engine')}.sql"
+    assert said(make(request)) == golden.read_text(encoding="utf-8")
