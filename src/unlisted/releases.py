@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import platform
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
-from importlib import metadata
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +30,6 @@ NUMBERS = ("rank", "count", "low", "high")
 
 _SHOWN_ROWS = 20
 _LONGEST_SHOWN = 80
-_TOOK_PART = ("cryptography", "duckdb", "numpy", "pyarrow")
 
 GIVEN_RELEASED = "low to high is a 95 % interval for the bounded count, given that the item was released"
 FRESH_NOISE = "low to high is a 95 % interval for the bounded count"
@@ -122,8 +119,6 @@ class Release:
 
     def receipt(self) -> dict[str, Any]:
         """Return what was promised, to whom and how, as plain values; of the rows, how many and their digest."""
-        from unlisted import __version__  # noqa: PLC0415 - the package's front door imports this module
-
         body = self.as_dict()
         rows = json.dumps(body.pop("rows"), ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
         plan = body["plan"]
@@ -135,11 +130,7 @@ class Release:
             "reading": self.reading,
             "released_rows": len(self),
             "released_sha256": hashlib.sha256(rows).hexdigest(),
-            "versions": {
-                "unlisted": __version__,
-                "python": platform.python_version(),
-                **{name: _version(name) for name in _TOOK_PART},
-            },
+            "versions": _versions(),
             "time": self.time.isoformat(timespec="seconds"),
         }
 
@@ -242,11 +233,16 @@ def thawed(value: Any) -> Any:
     return [thawed(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+def _versions() -> dict[str, str]:
+    """Return the versions of what took part in an answer."""
+    # Only a receipt needs these, and looking packages up takes a while to import.
+    import platform  # noqa: PLC0415
+    from importlib import metadata  # noqa: PLC0415
+
+    from unlisted import __version__  # noqa: PLC0415 - the package's front door imports this module
+
+    others = {name: metadata.version(name) for name in ("cryptography", "duckdb", "numpy", "pyarrow")}
+    return {"unlisted": __version__, "python": platform.python_version(), **others}
 
 
 def _not_installed(package: str) -> InvalidArgumentError:

@@ -17,6 +17,7 @@ OPENS_THE_DOOR = {"noise/bits.py", "noise/keyed.py"}
 """May ask the operating system for the bits of noise."""
 
 NAMES_THINGS = {
+    "cli/writing.py": "names of files that are renamed once they are complete",
     "tables/engines/spark.py": "names of temporary views in a session that others use too",
 }
 """May ask the operating system for bits that are only names, with the reason."""

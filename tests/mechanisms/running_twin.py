@@ -48,7 +48,8 @@ def _noisy_prefix(mechanism: RunningHistogram, rounds: Sequence[Round], t: int, 
     total = 0
     for level, index in nodes_of(t):
         total += sum(min(rounds[r - 1].get(label, 0), largest) for r in covered(level, index))
-        name = b"%d:%d:%s" % (level, index, digest(rounds, level, index))
+        law = repr(mechanism.law).encode()
+        name = b"%s:%d:%d:%s" % (law, level, index, digest(rounds, level, index))
         total += int(mechanism.law.sample_each(key.draws(name, key.tags([label_rules.encode(label)])))[0])
     return total
 

@@ -78,7 +78,7 @@ class TestReading:
             BoundedCounts(["a"], 3, ONE)
 
     def test_as_many_counts_as_labels(self) -> None:
-        with pytest.raises(InvalidCountsError, match="2 labels but 1 counts"):
+        with pytest.raises(InvalidCountsError, match="one count"):
             BoundedCounts(["a", "b"], [1], ONE)
 
     def test_the_callers_array_is_neither_changed_nor_kept(self) -> None:
@@ -112,7 +112,7 @@ class TestDeclarations:
 
     def test_more_rows_than_fetched_are_refused(self) -> None:
         BoundedCounts(["a", "b", "c"], [3, 2, 1], ONE, fetched=2)
-        with pytest.raises(InvalidCountsError, match="3 rows are more than the 2 that a top-1 is read from"):
+        with pytest.raises(InvalidCountsError, match="more rows than the 2 that a top-1 is read from"):
             BoundedCounts(["a", "b", "c"], [3, 2, 1], ONE, fetched=1)
 
     @pytest.mark.parametrize("fetched", [0, -1, 1.5, True, "3"])
@@ -162,13 +162,13 @@ class TestLargest:
             top = BoundedCounts(labels, [5, 5, 5], ONE).largest(1)
             assert (top.labels.to_pylist(), top.bottom) == (["a"], 5)
 
-    def test_a_smaller_top_can_be_read_from_a_larger_fetch_but_not_the_other_way(self) -> None:
+    @pytest.mark.parametrize("size", [1, 3])
+    def test_a_top_is_read_from_exactly_as_many_counts_as_were_fetched(self, size: int) -> None:
+        """Cutting again what an engine cut in its own order could move two labels where one user moved one."""
         fetched = BoundedCounts(["a", "b", "c"], [4, 3, 2], ONE, fetched=2)
-        assert fetched.largest(1).bottom == 3
-        with pytest.raises(
-            InvalidCountsError, match=r"A top-3 cannot be read from the 3 largest counts\. Fetch 4 rows"
-        ):
-            fetched.largest(3)
+        assert fetched.largest(2).bottom == 2
+        with pytest.raises(InvalidCountsError, match=f"A top-{size} is read from exactly"):
+            fetched.largest(size)
 
     @given(st.dictionaries(st.text(max_size=3), st.integers(1, 5), max_size=8), st.integers(1, 9))
     def test_largest_is_sort_and_cut(self, histogram: dict[str, int], fetched: int) -> None:

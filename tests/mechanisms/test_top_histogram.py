@@ -102,7 +102,7 @@ class TestRefusals:
         TopHistogram(DiscreteLaplace(1), 9, 5, ONE, ties="unknown").release(counts)
 
     def test_fewer_fetched_rows_than_the_mechanism_reads_are_refused(self) -> None:
-        with pytest.raises(InvalidCountsError, match="Fetch 6 rows"):
+        with pytest.raises(InvalidCountsError, match="exactly 6 largest counts"):
             TopHistogram(DiscreteLaplace(1), 9, 5, ONE).release(BoundedCounts(["a"], [9], ONE, fetched=4))
 
     def test_a_profile_of_another_size_is_refused(self) -> None:

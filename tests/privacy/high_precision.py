@@ -37,10 +37,10 @@ def just_below(bound: Fraction, value: Any, within: Fraction = TIGHT) -> None:
 
 
 def same_digits(value: Fraction | float, printed: str) -> None:
-    """Fail unless a value agrees with a printed reference value to half a unit of its last digit."""
+    """Fail unless a value agrees with a printed reference value up to one unit of its last digit."""
     digits = printed.lower().split("e")[0].replace(".", "").replace("-", "").lstrip("0")
     unit = Fraction(10) ** (_exponent(printed) - len(digits) + 1)
-    assert abs(Fraction(value) - Fraction(printed)) <= unit * Fraction(51, 100), f"{float(value)!r}, not {printed}"
+    assert abs(Fraction(value) - Fraction(printed)) <= unit, f"{float(value)!r}, not {printed}"
 
 
 def _exponent(printed: str) -> int:

@@ -32,7 +32,7 @@ def best_delta(rho: Fraction, epsilon: Fraction) -> Any:
         low -= 8
     while _slope(1 + mp.exp(high), r, e) < 0:
         high += 8
-    for _ in range(400):
+    for _ in range(120):
         middle = (low + high) / 2
         low, high = (middle, high) if _slope(1 + mp.exp(middle), r, e) < 0 else (low, middle)
     a = 1 + mp.exp(high)

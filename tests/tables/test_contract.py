@@ -18,7 +18,7 @@ from tests.tables.asked import OTHER_SECRET, SECRET, all_counts, all_listed, que
 from tests.tables.engines import DATES_ARE_OBJECTS, EMPTY_TEXT_IS_MISSING, MAKERS, Given
 
 from unlisted.mechanisms.profile import CountProfile
-from unlisted.tables import counting
+from unlisted.tables import bounding, counting
 from unlisted.tables.counting import count_all
 from unlisted.tables.table import Table
 
@@ -94,6 +94,17 @@ def test_what_one_user_keeps_does_not_depend_on_others(made: MakeTable) -> None:
     by_myself = all_counts(made(pa.Table.from_pylist(alone)), asked)
     among_others = all_counts(made(pa.Table.from_pylist(others + alone)), asked)
     assert {label: n for label, n in among_others.items() if label[0].startswith("mine")} == by_myself
+
+
+def test_ties_drop_and_never_add(made: MakeTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    # With one digit of a key, some of twenty keys meet in every user.
+    monkeypatch.setattr(bounding, "KEY_DIGITS", 1)
+    pairs = [{"user": f"u{u}", "item": f"u{u}:{i}"} for u in range(40) for i in range(20)]
+    counted = all_counts(made(pa.Table.from_pylist(pairs)), question("item", items_per_user=6))
+    kept = Counter(item.partition(":")[0] for (item,) in counted)
+    assert max(kept.values()) <= 6
+    assert sum(kept.values()) < 40 * 6, "no tie was met, so this test shows nothing"
+    assert counted == twin.counts(twin.bounded(twin.pairs(pairs, "user", ("item",)), 6, SECRET, digits=1))
 
 
 def choice_statistic(kept: list[int], users: int, items_per_user: int) -> float:

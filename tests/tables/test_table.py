@@ -51,6 +51,8 @@ def test_making_a_table_opens_nothing() -> None:
     [
         ("missing.parquet", {}, "a path or glob of files that exist"),
         ("missing-*.csv", {}, "a path or glob of files that exist"),
+        ("no\0name.csv", {}, "a path or glob of files that exist"),
+        ("no\0name.duckdb", {"table": "x"}, "the path of a DuckDB file that exists"),
         (".", {}, "a file of a known kind"),
         ("rows.xlsx", {}, ".parquet, .pq, .csv, .tsv, .jsonl, .ndjson, .json, .duckdb, .ddb, .db"),
         ("missing.duckdb", {"table": "x"}, "the path of a DuckDB file that exists"),
@@ -69,6 +71,13 @@ def test_making_a_table_opens_nothing() -> None:
 def test_sources_that_are_none_are_refused(source: Any, keywords: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=re.escape(message)):
         table(source, user="user", **keywords).columns()
+
+
+def test_a_folder_is_refused_with_the_way_to_read_what_is_in_it(tmp_path: Path) -> None:
+    folder = tmp_path / "rows.parquet"
+    folder.mkdir()
+    with pytest.raises(InvalidArgumentError, match=re.escape("rows.parquet/*.parquet for the files in it")):
+        table(folder, user="user").columns()
 
 
 @pytest.mark.parametrize("user", [None, "", 3])

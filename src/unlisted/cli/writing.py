@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 
 
@@ -25,7 +24,7 @@ def write_file(path: Path, data: bytes) -> None:
         with target.open("wb") as stream:
             stream.write(data)
         return
-    part = target.with_name(f".{secrets.token_hex(8)}.unlisted")
+    part = target.with_name(f".{os.urandom(8).hex()}.unlisted")
     try:
         with part.open("xb") as stream:
             stream.write(data)

@@ -69,12 +69,12 @@ class BoundedCounts:
         minimum_count = whole("minimum_count", minimum_count)
         array, numbers = label_rules.plain(labels), _whole_counts(counts)
         if len(array) != len(numbers):
-            raise InvalidCountsError(f"There are {len(array)} labels but {len(numbers)} counts.")
+            raise InvalidCountsError("Every label needs one count, and every count one label.")
         if label_rules.has_duplicates(array):
             raise InvalidCountsError("A label is listed twice. Add up the counts of equal labels first.")
         if fetched is not None and len(array) > fetched + 1:
             raise InvalidCountsError(
-                f"{len(array)} rows are more than the {fetched + 1} that a top-{fetched} is read from. "
+                f"There are more rows than the {fetched + 1} that a top-{fetched} is read from. "
                 "Give the largest counts only, or declare a larger `fetched`."
             )
         # A listed zero would reveal its label; a count below the declared minimum should not be here.
@@ -107,10 +107,10 @@ class BoundedCounts:
 
     def largest(self, fetched: int) -> Largest:
         """Return the `fetched` largest counts and the one after them, which stands for all the rest."""
-        if self.fetched is not None and self.fetched < fetched:
+        if self.fetched is not None and self.fetched != fetched:
+            # Cutting again what another order already cut is a tie rule that nothing is proved for.
             raise InvalidCountsError(
-                f"A top-{fetched} cannot be read from the {self.fetched + 1} largest counts. "
-                f"Fetch {fetched + 1} rows."
+                f"A top-{fetched} is read from exactly {fetched + 1} largest counts, not from {self.fetched + 1}."
             )
         labels, counts = self.labels, self.counts
         if self.fetched is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.top_k import TopK
@@ -15,6 +16,7 @@ from unlisted.noise.bits import Bits
 from unlisted.privacy.filter import Filter
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.numbers import Number, failure_probability, positive, whole
+from unlisted.privacy.sensitivity import Adjacency
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class PayWhatYouGet:
     """
 
     total: Guarantee
+    adjacency: Adjacency = "add_remove"
     budget: Filter = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -53,6 +56,10 @@ class PayWhatYouGet:
 
     def release(self, question: TopK, counts: BoundedCounts, bits: Bits | None = None) -> Answer:
         """Answer one question, or refuse it at no cost because it might not fit."""
+        asked = question.ranking.sensitivity.adjacency
+        if asked != self.adjacency:
+            # Prices for different neighbours add up to a promise for neither.
+            raise InvalidArgumentError("adjacency", asked, f"'{self.adjacency}', which the budget is for")
         reserved = self.budget.reserve(question.guarantee())
         answer = question.release(counts, bits)
         self.budget.settle(reserved, answer.spent)

@@ -94,7 +94,9 @@ class RunningState:
         noise = []
         for node in nodes:
             before = at_hand.get(node, nothing)
-            fresh = law.sample_each(self.key.draws(node.encoded(), tags[len(before) :]))
+            # The law is part of the name: under one key, two scales must not share their bits.
+            name = b"%s:%s" % (repr(law).encode(), node.encoded())
+            fresh = law.sample_each(self.key.draws(name, tags[len(before) :]))
             noise.append(np.concatenate([before, fresh]))
         return tuple(noise)
 

@@ -119,12 +119,23 @@ def _by_conversion(budget: Budget, family: Family[M], best: int | None) -> tuple
     scale, threshold = min(shares, key=lambda settled: (settled[1], settled[0]))
     if best is not None and threshold > _HOPELESS * best:
         return scale, threshold
-    while threshold > _at(family, scale, threshold).lowest_threshold:
-        lower = _feasible_scale(budget, family, threshold - 1, scale)
-        if lower is None:
-            break
-        scale, threshold = lower, threshold - 1
+    scale, threshold = _lowest_threshold(budget, family, scale, threshold)
     return _least_scale(budget, family, threshold, scale), threshold
+
+
+def _lowest_threshold(budget: Budget, family: Family[M], scale: Fraction, threshold: int) -> tuple[Fraction, int]:
+    """Go down from a threshold that fits, by steps that double and then halve, to the last one that does."""
+    lowest, step, growing = _at(family, scale, threshold).lowest_threshold, 1, True
+    while step:
+        fits = None
+        if threshold - step >= lowest:
+            fits = _feasible_scale(budget, family, threshold - step, scale)
+        if fits is None:
+            step, growing = step // 2, False
+        else:
+            scale, threshold = fits, threshold - step
+            step = 2 * step if growing else step // 2
+    return scale, threshold
 
 
 def _at_share(budget: Budget, family: Family[M], share: Fraction) -> tuple[Fraction, int]:

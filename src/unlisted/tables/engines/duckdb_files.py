@@ -65,7 +65,9 @@ class Files:
         found = [path] if Path(path).is_file() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207 - of any root
         files = tuple(name for name in found if Path(name).is_file())
         if not files:
-            raise InvalidArgumentError("source", self.path, "a path or glob of files that exist")
+            hint = f"It is a folder: write {self.path.rstrip('/')}/*{_ending(self.path)} for the files in it."
+            is_folder = Path(path).is_dir()
+            raise InvalidArgumentError("source", self.path, "a path or glob of files that exist", hint * is_folder)
         return files
 
     def check(self) -> None:

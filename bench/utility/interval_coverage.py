@@ -1,0 +1,55 @@
+"""How often the 95 % intervals hold the bounded count, also for items that barely appeared.
+
+Prints a table of docs/known-weaknesses.md. `python bench/utility/interval_coverage.py`
+
+Nothing is simulated: for a count c every noisy value y above the threshold has a known chance, and its interval
+either holds c or does not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unlisted import intervals
+from unlisted.asking import histogram_plan
+from unlisted.noise.estimate import survival
+from unlisted.privacy.guarantee import Budget
+from unlisted.tables.question import Question
+
+COUNTS = (70, 90, 107, 120, 140, 170, 200, 400)
+
+
+def coverage() -> str:
+    plan = histogram_plan(Question(("item",), items_per_user=10), Budget(epsilon=1, delta="1e-8"), "auto")
+    law, threshold, half = plan.mechanism.law, plan.mechanism.threshold, plan.accuracy.half_width
+    lines = [
+        "| bounded count | appears | mean value shown | plain ± holds it | `low`–`high` holds it "
+        "| mean `low` | mean `high` |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for count in COUNTS:
+        shown = np.arange(threshold + 1, max(threshold, count) + 12 * half)
+        chance = survival(law, shown - count) - survival(law, shown - count + 1)
+        appears, given = chance.sum(), chance / chance.sum()
+        low, high = intervals.given_shown(law, threshold, shown)
+        plain_low, plain_high = intervals.plain(law, shown)
+        plain = given[(plain_low <= count) & (count <= plain_high)].sum()
+        held = given[(low <= count) & (count <= high)].sum()
+        lines.append(
+            f"| {count} | {_percent(appears)} | {given @ shown:.0f} | {_percent(plain)} | {_percent(held)} "
+            f"| {given @ low:.0f} | {given @ high:.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def tables() -> dict[str, str]:
+    """Return the table by its name in the docs."""
+    return {"coverage": coverage()}
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+if __name__ == "__main__":
+    print(coverage())
