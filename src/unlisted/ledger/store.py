@@ -75,7 +75,7 @@ class Store:
 
     def _connect(self) -> sa.Engine:
         if not self.is_sqlite:
-            return sa.create_engine(self._url, pool_size=8, max_overflow=64, pool_timeout=_PATIENCE_SECONDS)
+            return sa.create_engine(self._url, pool_size=8, max_overflow=8, pool_timeout=_PATIENCE_SECONDS)
         engine = sa.create_engine(
             self._url, connect_args={"timeout": _PATIENCE_SECONDS, "check_same_thread": False}
         )

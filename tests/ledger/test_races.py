@@ -1,0 +1,76 @@
+"""Many hands reaching for the last unit: nothing is overspent, nothing is stranded."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.ledger.books import bill, budget, cost, delivers
+
+from unlisted.errors import BudgetRefusedError
+from unlisted.ledger.account import Account
+from unlisted.ledger.ledger import Ledger
+from unlisted.ledger.verify import verify
+
+UNIT = "0.01"
+
+
+def try_to_pay(account: Account, name: str) -> bool:
+    try:
+        account.pay(bill(name, rho=UNIT, delta="1e-12"), delivers(used=cost(UNIT, "1e-12")))
+    except BudgetRefusedError:
+        return False
+    return True
+
+
+def test_two_hundred_threads_never_overspend_and_never_strand_budget(ledger):
+    account = ledger.open("ads", dataset="searches", budget=budget("0.3"))
+    together = threading.Barrier(200, timeout=120)
+
+    def one(number: int) -> bool:
+        together.wait()
+        return try_to_pay(account, f"q{number}")
+
+    with ThreadPoolExecutor(200) as threads:
+        paid = list(threads.map(one, range(200)))
+    assert sum(paid) == 30
+    assert account.balance().left.rho == 0
+    assert verify(ledger) == []
+
+
+def test_eight_processes_never_overspend_and_never_strand_budget(ledger, ledger_url):
+    ledger.open("ads", dataset="searches", budget=budget("0.2"))
+    children = [_fork(ledger_url, number) for number in range(8)]
+    paid = sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
+    assert paid == 20
+    assert ledger.account("ads").balance().left.rho == 0
+    assert verify(ledger) == []
+
+
+def _fork(url: str, number: int) -> int:
+    """Start a process that asks five times; its exit code says how often it was answered."""
+    child = os.fork()
+    if child:
+        return child
+    answered = 99
+    try:
+        with Ledger(url) as own:
+            account = own.account("ads")
+            answered = sum(try_to_pay(account, f"q{number}.{ask}") for ask in range(5))
+    finally:
+        os._exit(answered)
+
+
+def test_a_ledger_used_on_in_a_forked_child_speaks_on_its_own_connections(ledger):
+    account = ledger.open("ads", dataset="searches", budget=budget("0.3"))
+    child = os.fork()
+    if not child:
+        code = 9
+        try:
+            code = 0 if try_to_pay(account, "in the child") else 1
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert try_to_pay(account, "in the parent")
+    assert verify(ledger) == []
