@@ -1,0 +1,142 @@
+"""What is said beforehand comes true: the chance to appear, the users needed, the width of an error bar."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.known_bits import KnownBits
+from tests.statistical.goodness import ALPHA
+
+import unlisted as ul
+from unlisted.accuracy import CHANCES, Mechanism, accuracy_of
+from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
+from unlisted.mechanisms.top_histogram import TopHistogram
+from unlisted.mechanisms.top_k import Ranking, TopK
+from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.privacy.sensitivity import Sensitivity
+
+ONE = Sensitivity(1)
+GAUSSIAN, LAPLACE = DiscreteGaussian(Fraction(300)), DiscreteLaplace(Fraction(12))
+BOTTOM = 400
+MECHANISMS: dict[str, Mechanism] = {
+    "threshold, Gaussian": ThresholdHistogram(GAUSSIAN, 107, ONE),
+    "threshold, Laplace": ThresholdHistogram(LAPLACE, 201, ONE),
+    "threshold, little noise": ThresholdHistogram(DiscreteGaussian(Fraction(1)), 8, ONE),
+    "top, Gaussian": TopHistogram(GAUSSIAN, 140, 1, ONE),
+    "top, Laplace": TopHistogram(LAPLACE, 250, 1, ONE),
+    "ranking": TopK.at(Ranking(1, 1, ONE), epsilon="0.3", delta="1e-8"),
+    "ranking, rows": TopK.at(Ranking(1, 1, Sensitivity(1, 3)), epsilon="0.3", delta="1e-8"),
+}
+
+
+def appeared(mechanism: Mechanism, count: int, runs: int) -> int:
+    """How often an item of that count appears; where there is a cut, of that count above the first left out."""
+    bits = KnownBits(f"appears {mechanism} {count}")
+    if isinstance(mechanism, ThresholdHistogram):
+        counts = BoundedCounts(np.arange(runs), np.full(runs, count), ONE)
+        return len(mechanism.release(counts, bits))
+    sensitivity = mechanism.ranking.sensitivity if isinstance(mechanism, TopK) else ONE
+    counts = BoundedCounts(["item", "next"], [BOTTOM + count, BOTTOM], sensitivity, fetched=1)
+    return sum(len(mechanism.release(counts, bits)) for _ in range(runs))
+
+
+def is_off(times: int, runs: int, chance: float) -> bool:
+    """Whether so many appearances are hardly possible at that chance."""
+    return bool(stats.binomtest(times, runs, chance).pvalue < ALPHA)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_an_item_appears_as_often_as_was_said(name: str) -> None:
+    mechanism = MECHANISMS[name]
+    expected = accuracy_of(mechanism)
+    runs = 20_000 if isinstance(mechanism, ThresholdHistogram) else 400
+    count = expected.needed[50]
+    times = appeared(mechanism, count, runs)
+    assert not is_off(times, runs, expected.chance(count)), f"{times} of {runs}"
+    # The twin: the chance of a count that is a little larger would be found out.
+    larger = expected.needed[95]
+    assert is_off(times, runs, expected.chance(larger))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_users_needed_are_the_first_with_that_chance(name: str) -> None:
+    expected = accuracy_of(MECHANISMS[name])
+    assert tuple(expected.needed) == CHANCES == (50, 95, 99)
+    assert expected.needed[50] <= expected.needed[95] <= expected.needed[99]
+    for percent, count in expected.needed.items():
+        assert expected.chance(count) >= percent / 100
+        assert expected.chance(count - 1) < percent / 100
+
+
+def test_the_chances_are_those_of_the_exact_law() -> None:
+    for law, threshold in ((GAUSSIAN, 107), (LAPLACE, 201), (DiscreteGaussian(Fraction(2)), 9)):
+        chance = accuracy_of(ThresholdHistogram(law, threshold, ONE)).chance
+        for count in range(threshold - 20, threshold + 1):
+            assert chance(count) == pytest.approx(float(law.tail(threshold - count + 1)), rel=0.02)
+
+
+@pytest.mark.parametrize("law", [GAUSSIAN, LAPLACE, DiscreteGaussian(Fraction(1, 3)), DiscreteLaplace(Fraction(1, 3))])
+def test_counts_are_as_close_as_was_said(law: Any) -> None:
+    half = accuracy_of(ThresholdHistogram(law, 300, ONE)).half_width
+    assert half is not None
+    noise = law.sample(40_000, KnownBits(f"half width {law}"))
+    within = int((np.abs(noise) <= half).sum())
+    assert stats.binom.cdf(within, len(noise), 0.95) > ALPHA, f"{within} of {len(noise)}"
+    if half:
+        # One less would not do, or the width would be padded.
+        assert int((np.abs(noise) <= half - 1).sum()) < 0.955 * len(noise)
+
+
+def test_a_bare_ranking_has_no_error_bar_and_one_with_counts_has() -> None:
+    ranking = Ranking(3, 100, ONE)
+    assert accuracy_of(TopK.at(ranking, epsilon=1, delta="1e-8")).half_width is None
+    assert accuracy_of(TopK.at(ranking, epsilon=1, delta="1e-8", counts_law=GAUSSIAN)).half_width == 34
+
+
+def test_only_answers_from_the_largest_counts_compete_with_what_was_left_out() -> None:
+    assert not accuracy_of(MECHANISMS["threshold, Gaussian"]).above_cut
+    assert accuracy_of(MECHANISMS["top, Gaussian"]).above_cut
+    assert accuracy_of(MECHANISMS["ranking"]).above_cut
+    assert not accuracy_of(TopK.at(Ranking(3, None, ONE), epsilon=1, delta="1e-8")).above_cut
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_curve_goes_from_never_to_always(name: str) -> None:
+    curve = accuracy_of(MECHANISMS[name]).curve()
+    counts, chances = zip(*curve, strict=True)
+    assert counts[0] == 0
+    assert list(counts) == sorted(set(counts))
+    assert all(first <= then for first, then in zip(chances, chances[1:], strict=False))
+    assert chances[0] < 0.01
+    assert chances[-1] > 0.99
+    assert all(isinstance(count, int) and isinstance(chance, float) for count, chance in curve)
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        ul.Budget(epsilon="1e-6", delta="1e-12"),
+        ul.Budget(epsilon=1000, delta="0.4"),
+        ul.Budget(rho="1e-9", delta="1e-300"),
+    ],
+)
+def test_extreme_budgets_have_numbers_too(budget: ul.Budget) -> None:
+    table = ul.table("nowhere.csv", user="user")
+    plans: list[Callable[[], ul.Plan]] = [
+        lambda: table.histogram("item", budget=budget, items_per_user=2),
+        lambda: table.top("item", k=2, budget=budget),
+        lambda: table.top_histogram("item", budget=budget, items_per_user=2),
+    ]
+    for make in plans:
+        plan = make()
+        assert all(math.isfinite(chance) for _, chance in plan.accuracy.curve())
+        assert plan.accuracy.needed[50] >= 1
+        assert "Threshold" in str(plan)
