@@ -32,12 +32,13 @@ types: $(VENV)/.test
 	$(BIN)/mypy
 
 bench: $(VENV)/.test
-	$(BIN)/python bench/speed/noise.py
-	$(BIN)/python bench/speed/mechanisms.py
-	$(BIN)/python bench/speed/tables.py
+	$(BIN)/python -m bench.speed.noise
+	$(BIN)/python -m bench.speed.mechanisms
+	$(BIN)/python -m bench.speed.startup
+	$(BIN)/python -m bench.speed.tables
 
 bench-peers: $(VENV)/.test
-	$(BIN)/python bench/peers.py
+	$(BIN)/python -m bench.peers
 
 docs: $(VENV)/.test
 	$(BIN)/mkdocs build --strict

@@ -115,7 +115,7 @@ def test_released_counts_are_held_as_often_as_said(law: OurLaw, lead: int) -> No
 
 @pytest.mark.parametrize("law", [DiscreteGaussian(Fraction(300)), DiscreteLaplace(Fraction(12))], ids=name)
 def test_counts_over_a_noisy_threshold_are_held_as_often_as_said(law: OurLaw) -> None:
-    threshold, bottom, count, labels = 60, 5000, 5030, 8000
+    threshold, bottom, count, labels = 60, 5000, 5035, 20_000
     mechanism = TopHistogram(law, threshold, labels, Sensitivity(1))
     listed = np.append(np.full(labels, count), bottom)
     counts = BoundedCounts(np.arange(labels + 1), listed, Sensitivity(1), fetched=labels)
