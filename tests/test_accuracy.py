@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,9 @@ def test_the_chances_are_those_of_the_exact_law(law: Any, weight: Callable[[int]
         assert chance(count) == pytest.approx(exact, rel=0.005, abs=1e-9)
 
 
-@pytest.mark.parametrize("law", [GAUSSIAN, LAPLACE, DiscreteGaussian(Fraction(1, 3)), DiscreteLaplace(Fraction(1, 3))])
+@pytest.mark.parametrize(
+    "law", [GAUSSIAN, LAPLACE, DiscreteGaussian(Fraction(1, 3)), DiscreteLaplace(Fraction(1, 3))]
+)
 def test_counts_are_as_close_as_was_said(law: Any) -> None:
     half = accuracy_of(ThresholdHistogram(law, 300, ONE)).half_width
     assert half is not None
@@ -129,7 +132,7 @@ def test_the_curve_goes_from_never_to_always(name: str) -> None:
     counts, chances = zip(*curve, strict=True)
     assert counts[0] == 0
     assert list(counts) == sorted(set(counts))
-    assert all(first <= then for first, then in zip(chances, chances[1:], strict=False))
+    assert all(first <= then for first, then in pairwise(chances))
     assert chances[0] < 0.01
     assert chances[-1] > 0.99
     assert all(isinstance(count, int) and isinstance(chance, float) for count, chance in curve)

@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from tests.kitchen import BOUND, BUDGET, COMMON, asked, cooked, histogram, nobody, top
+from tests.tables.engines import installed
 
 import unlisted as ul
 
@@ -137,7 +138,7 @@ def test_a_wrong_argument_is_refused_by_name_and_costs_nothing(
 def test_a_wrong_item_is_refused(item: Any, plan: str) -> None:
     table = ul.table(Untouchable(), user="user")
     bounds = {"k": 3} if plan == "top" else {"items_per_user": BOUND}
-    with pytest.raises(ul.InvalidArgumentError, match="^item = "):
+    with pytest.raises(ul.InvalidArgumentError, match=r"^item = "):
         getattr(table, plan)(item, budget=BUDGET, **bounds)
 
 
@@ -198,7 +199,7 @@ def test_what_the_schema_shows_is_refused_before_a_row_is_read(
 
 def test_what_fails_after_a_row_was_read_has_one_message() -> None:
     plan = ul.table(unreadable_rows(), user="user").histogram("dish", budget=BUDGET, items_per_user=BOUND)
-    with pytest.raises(ul.ChargedFailureError, match="^could not be answered; charged; see the log$"):
+    with pytest.raises(ul.ChargedFailureError, match=r"^could not be answered; charged; see the log$"):
         plan.run()
 
 
@@ -246,7 +247,9 @@ def test_numbers_are_read_as_the_decimals_they_print() -> None:
 
 @pytest.mark.parametrize("plan", PLANS)
 def test_the_choice_of_noise_does_not_look_at_the_data(plan: str) -> None:
-    assert PLANS[plan](asked()) == PLANS[plan](asked(nobody())) == PLANS[plan](ul.table(Untouchable(), user="user"))
+    assert (
+        PLANS[plan](asked()) == PLANS[plan](asked(nobody())) == PLANS[plan](ul.table(Untouchable(), user="user"))
+    )
 
 
 def test_auto_takes_the_lower_threshold() -> None:
@@ -263,7 +266,9 @@ def test_auto_takes_the_lower_threshold() -> None:
 def test_rows_are_counted_up_to_a_bound_each() -> None:
     twice = pa.concat_tables([cooked()] * 3)
     release = histogram(twice, count="rows", rows_per_item=2, budget=ul.Budget(epsilon=60, delta="1e-9"))
-    counted = dict(zip(release.to_arrow()["dish"].to_pylist(), release.to_arrow()["count"].to_pylist(), strict=True))
+    counted = dict(
+        zip(release.to_arrow()["dish"].to_pylist(), release.to_arrow()["count"].to_pylist(), strict=True)
+    )
     assert counted["soup"] == pytest.approx(2 * COMMON["soup"], abs=40)
 
 
@@ -286,7 +291,7 @@ def test_columns_are_told_without_reading_a_row() -> None:
 
 def sources(folder: Path) -> dict[str, tuple[Any, dict[str, Any]]]:
     """Make the same rows readable in every way that needs no server."""
-    polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    polars, pandas = installed("polars"), installed("pandas")
     rows = cooked()
     pa.csv.write_csv(rows, folder / "rows.csv")
     (folder / "rows.csv.gz").write_bytes(gzip.compress((folder / "rows.csv").read_bytes()))

@@ -14,12 +14,17 @@ from xml.etree import ElementTree as ET
 import pyarrow as pa
 import pytest
 from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, asked, histogram, nobody, top
+from tests.tables.engines import installed
 
 import unlisted as ul
 from unlisted.charts import chart_bytes, require_format, save_chart
 
-pytest.importorskip("altair")
-pytest.importorskip("vl_convert")
+
+@pytest.fixture(autouse=True)
+def _extra() -> None:
+    installed("altair")
+    installed("vl_convert")
+
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -42,8 +47,13 @@ HOSTILE = [
 def of(labels: list[str], column: str = "dish") -> ul.Release:
     numbers = list(range(100, 100 - len(labels), -1))
     rows = {column: labels, "count": numbers, "low": [n - 5 for n in numbers], "high": [n + 5 for n in numbers]}
-    guarantee = ul.Guarantee(Fraction(1, 10), Fraction("1e-9"))
-    return ul.Release(pa.table(rows), True, guarantee, Fraction("2e-9"), {"count": "users"})
+    return ul.Release(
+        table=pa.table(rows),
+        complete=True,
+        guarantee=ul.Guarantee(Fraction(1, 10), Fraction("1e-9")),
+        at_delta=Fraction("2e-9"),
+        plan={"count": "users"},
+    )
 
 
 def values(chart: Any) -> list[dict[str, Any]]:
@@ -72,6 +82,16 @@ def test_a_ranking_is_drawn_without_lengths_that_would_look_like_counts() -> Non
     assert "only the order was released" in chart["title"]["subtitle"]
 
 
+def test_marks_are_described_by_what_was_released() -> None:
+    picture = chart_bytes(of(["soup\\x41"], column='x" + "y\\x41').chart(), Path("chart.svg"))
+    said = {element.get("aria-label") for element in ET.fromstring(picture).iter()}
+    assert "soup\\x41: 100, from 95 to 105" in said
+    # The name of a column is never read as an expression.
+    assert "xyA" not in "".join(filter(None, said))
+    ranked = chart_bytes(top().chart(), Path("chart.svg"))
+    assert b'aria-label="1. soup"' in ranked
+
+
 def test_the_title_says_the_promise_and_what_is_left_out() -> None:
     many = of([f"dish {n}" for n in range(40)])
     assert many.chart().to_dict()["title"]["subtitle"].endswith("; the first 30 of 40")
@@ -82,7 +102,7 @@ def test_the_title_says_the_promise_and_what_is_left_out() -> None:
 
 @pytest.mark.parametrize("most", [0, -1, 1.5, "all", None])
 def test_a_wrong_number_of_rows_is_refused(most: Any) -> None:
-    with pytest.raises(ul.InvalidArgumentError, match="^most = "):
+    with pytest.raises(ul.InvalidArgumentError, match=r"^most = "):
         histogram().chart(most=most)
 
 
@@ -158,7 +178,7 @@ def test_without_altair_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch
     real, release = builtins.__import__, histogram()
 
     def without(name: str, *rest: Any, **more: Any) -> Any:
-        if name.split(".")[0] in ("altair", "vl_convert"):
+        if name.partition(".")[0] in ("altair", "vl_convert"):
             raise ModuleNotFoundError(name)
         return real(name, *rest, **more)
 

@@ -44,7 +44,9 @@ def log_masses(law: OurLaw, z: np.ndarray) -> np.ndarray:
     return -(z.astype(float) ** 2) / (2 * float(law.variance))
 
 
-def coverage(law: OurLaw, threshold: int, count: int, ends: tuple[np.ndarray, np.ndarray], shown: np.ndarray) -> float:
+def coverage(
+    law: OurLaw, threshold: int, count: int, ends: tuple[np.ndarray, np.ndarray], shown: np.ndarray
+) -> float:
     """The chance that an interval holds the count, given that its noisy value passed: a sum over all values."""
     logs = log_masses(law, shown - count)
     given = np.exp(logs - logs.max())

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, asked, cooked, histogram, nobody, top
+from tests.tables.engines import installed
 
 import unlisted as ul
 from unlisted.cli.formats import as_csv, as_json, as_parquet
@@ -38,24 +39,30 @@ def ranking() -> ul.Release:
 
 def of(rows: dict[str, Any], plan: dict[str, Any] | None = None) -> ul.Release:
     """Make a release of given rows, as a mechanism would have."""
-    guarantee = ul.Guarantee(Fraction(1, 10), Fraction("1e-9"))
-    return ul.Release(pa.table(rows), True, guarantee, Fraction("2e-9"), plan or {"count": "users"})
+    return ul.Release(
+        table=pa.table(rows),
+        complete=True,
+        guarantee=ul.Guarantee(Fraction(1, 10), Fraction("1e-9")),
+        at_delta=Fraction("2e-9"),
+        plan=plan or {"count": "users"},
+    )
 
 
 def buffers_of(table: pa.Table) -> Iterator[bytes]:
     """Every buffer behind a table, whole, whatever part of it the table shows."""
     for column in table.columns:
         for chunk in column.chunks:
-            for buffer in chunk.buffers():
-                while buffer is not None:
-                    yield buffer.to_pybytes()
-                    buffer = buffer.parent
+            for buffer in filter(None, chunk.buffers()):
+                behind = buffer
+                while behind is not None:
+                    yield behind.to_pybytes()
+                    behind = behind.parent
 
 
 def every_output(release: ul.Release) -> Iterator[tuple[str, bytes]]:
     """Every form in which a release leaves, as bytes."""
-    polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
-    pytest.importorskip("altair")
+    polars, pandas = installed("polars"), installed("pandas")
+    installed("altair")
     for number, buffer in enumerate(buffers_of(release.to_arrow())):
         yield f"buffer {number}", buffer
     for number, buffer in enumerate(buffers_of(pa.RecordBatchReader.from_stream(release).read_all())):
@@ -86,7 +93,7 @@ def every_output(release: ul.Release) -> Iterator[tuple[str, bytes]]:
 
 def planted_sources() -> dict[str, Any]:
     """The rows in forms that carry all their labels along: dictionaries, categories, metadata, views of more."""
-    polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    polars, pandas = installed("polars"), installed("pandas")
     rows = cooked()
     words = rows["dish"].combine_chunks()
     at = rows.column_names.index("dish")
@@ -166,8 +173,12 @@ def test_the_answer_has_plain_columns(release: ul.Release, ranking: ul.Release) 
 
 
 def test_the_order_is_that_of_the_released_values_and_then_of_the_labels() -> None:
-    many = pa.table({"user": [u for u in range(60) for _ in range(26)], "dish": list("qwertyuiopasdfghjklzxcvbnm") * 60})
-    answer = ul.table(many, user="user").histogram("dish", budget=ul.Budget(epsilon=60, delta="1e-9"), items_per_user=26)
+    many = pa.table(
+        {"user": [u for u in range(60) for _ in range(26)], "dish": list("qwertyuiopasdfghjklzxcvbnm") * 60}
+    )
+    answer = ul.table(many, user="user").histogram(
+        "dish", budget=ul.Budget(epsilon=60, delta="1e-9"), items_per_user=26
+    )
     rows = [(-row["count"], row["dish"]) for row in answer.run().rows]
     assert len(rows) > 10
     assert len({count for count, _ in rows}) < len(rows), "some counts are equal, so that labels decide"
@@ -175,14 +186,15 @@ def test_the_order_is_that_of_the_released_values_and_then_of_the_labels() -> No
 
 
 def test_rows_and_frames_say_the_same(release: ul.Release) -> None:
+    polars, _ = installed("polars"), installed("pandas")
     rows = release.rows
     assert [row["dish"] for row in rows] == list(COMMON)
     assert list(rows[0]) == ["dish", "count", "low", "high"]
     assert release.to_arrow().to_pylist() == rows
-    assert pytest.importorskip("polars") and release.to_polars().to_dicts() == rows
-    assert pytest.importorskip("pandas") and release.to_pandas().to_dict("records") == rows
+    assert release.to_polars().to_dicts() == rows
+    assert release.to_pandas().to_dict("records") == rows
     assert pa.table(release).to_pylist() == rows
-    assert pytest.importorskip("polars").DataFrame(release).to_dicts() == rows
+    assert polars.DataFrame(release).to_dicts() == rows
     assert len(release) == len(rows)
 
 
@@ -213,8 +225,9 @@ def test_an_empty_answer_is_drawn_and_written(release: ul.Release) -> None:
     assert repr(empty).splitlines()[-1] == repr(release).splitlines()[-1]
     assert as_csv(empty) == b"dish,count,low,high\n"
     assert pq.read_table(pa.BufferReader(as_parquet(empty))).schema == release.to_arrow().schema
-    assert pytest.importorskip("polars") and empty.to_polars().schema == release.to_polars().schema
-    pytest.importorskip("altair")
+    installed("polars")
+    assert empty.to_polars().schema == release.to_polars().schema
+    installed("altair")
     assert empty.chart().to_dict()
 
 
@@ -394,7 +407,7 @@ def test_a_missing_extra_says_how_to_get_it(
     real = builtins.__import__
 
     def without(name: str, *rest: Any, **more: Any) -> Any:
-        if name.split(".")[0] == package:
+        if name.partition(".")[0] == package:
             raise ModuleNotFoundError(name)
         return real(name, *rest, **more)
 

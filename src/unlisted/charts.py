@@ -34,7 +34,7 @@ def release_chart(release: Release, most: int = 30) -> altair.LayerChart:
     items = [name for name in release.table.column_names if name not in NUMBERS]
     labels = _distinct([" · ".join(_as_data(row[name]) for name in items) for row in rows])
     data = [
-        {"label": label, **{name: row[name] for name in NUMBERS if name in row}}
+        {"label": label, "said": _said(label, row), **{name: row[name] for name in NUMBERS if name in row}}
         for label, row in zip(labels, rows, strict=True)
     ]
     counted = "count" in release.table.column_names
@@ -45,7 +45,7 @@ def release_chart(release: Release, most: int = 30) -> altair.LayerChart:
 
 def _bars(data: list[dict[str, Any]], items: list[str], unit: str) -> list[Any]:
     alt = _altair()
-    label, base = _label_axis(items), alt.Chart(alt.Data(values=data))
+    label, base = _label_axis(items), _described(data)
     x = alt.X("count:Q", title=f"noisy count of {unit}")
     return [
         base.mark_bar(color=_BLUE, opacity=0.85).encode(x=x, y=label),
@@ -59,11 +59,26 @@ def _bars(data: list[dict[str, Any]], items: list[str], unit: str) -> list[Any]:
 def _ranks(data: list[dict[str, Any]], items: list[str]) -> list[Any]:
     """Draw a ranking as equal bars with their place: lengths would suggest counts that were not released."""
     alt = _altair()
-    label, base = _label_axis(items), alt.Chart(alt.Data(values=data))
+    label, base = _label_axis(items), _described(data)
     return [
         base.mark_bar(color=_BLUE, opacity=0.2).encode(x=alt.value(0), x2=alt.value(_WIDTH), y=label),
         base.mark_text(align="left", color=_INK, fontWeight="bold").encode(x=alt.value(8), y=label, text="rank:Q"),
     ]
+
+
+def _described(data: list[dict[str, Any]]) -> Any:
+    """Return a chart of rows whose marks are described to a screen reader by us.
+
+    What is made up otherwise holds the names of the columns inside an expression.
+    """
+    alt = _altair()
+    return alt.Chart(alt.Data(values=data)).encode(description=alt.Description("said:N"))
+
+
+def _said(label: str, row: dict[str, Any]) -> str:
+    if "count" in row:
+        return f"{label}: {row['count']:,}, from {row['low']:,} to {row['high']:,}"
+    return f"{row['rank']}. {label}"
 
 
 def _label_axis(items: list[str]) -> Any:

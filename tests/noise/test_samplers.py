@@ -61,8 +61,8 @@ def pooled_to_tenths(law: ExactLaw, drawn: np.ndarray) -> tuple[np.ndarray, dict
     """Coarsen a wide law to bins of a tenth of its scale, so that a few thousand draws fill them."""
     width = int(law.stddev / 10)
     z = np.arange(-400 * width, 400 * width)
-    exponent = np.abs(z) / law.scale if isinstance(law, DiscreteLaplace) else z * z / (2 * law.stddev**2)
-    weights = np.exp(-exponent.astype(float)).reshape(-1, width).sum(axis=1)
+    exponent = np.abs(z) / float(law.scale) if isinstance(law, DiscreteLaplace) else z * z / (2 * law.stddev**2)
+    weights = np.exp(-exponent).reshape(-1, width).sum(axis=1)
     return drawn // width, dict(zip(range(-400, 400), (weights / weights.sum()).tolist(), strict=True))
 
 

@@ -62,7 +62,8 @@ class ExactLaw(Law):
 
     def sample_at_least(self, t: int, n: int, bits: Bits) -> NDArray[np.int64]:
         """Draw n independent values of exactly this law given Z >= t."""
-        if self.fits_a_table and whole("n", n, at_least=0) > ENOUGH_FOR_A_TABLE:
+        n = whole("n", n, at_least=0)
+        if self.fits_a_table and n > ENOUGH_FOR_A_TABLE:
             return Table(self.tails, given_at_least=t).sample(SequentialDraws(n, bits))
         return np.array([self.sample_slowly_at_least(t, bits) for _ in range(n)], dtype=np.int64)
 
