@@ -30,7 +30,7 @@ def histogram() -> Work:
     def work(path: str) -> int:
         rows = ul.table(path, user="user")
         budget = ul.Budget(epsilon=EPSILON, delta=DELTA)
-        return rows.histogram("item", budget=budget, items_per_user=ITEMS_PER_USER).run().to_arrow().num_rows
+        return len(rows.histogram("item", budget=budget, items_per_user=ITEMS_PER_USER).run().to_arrow())
 
     return work
 
@@ -41,7 +41,7 @@ def top() -> Work:
     def work(path: str) -> int:
         rows = ul.table(path, user="user")
         budget = ul.Budget(epsilon=EPSILON, delta=DELTA)
-        return rows.top("item", k=K, budget=budget, fetch=FETCH).run().to_arrow().num_rows
+        return len(rows.top("item", k=K, budget=budget, fetch=FETCH).run().to_arrow())
 
     return work
 
@@ -60,8 +60,7 @@ def _asked_of_duckdb(query: str) -> Work:
 
     def work(path: str) -> int:
         with duckdb.connect() as connection:
-            rows: int = connection.sql(query, params=[path]).to_arrow_table().num_rows
-            return rows
+            return len(connection.sql(query, params=[path]).to_arrow_table())
 
     return work
 

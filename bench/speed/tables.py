@@ -5,9 +5,9 @@ usage: python -m bench.speed.tables [--skip-peers] [--w1-only] [--w2-peers]
 Four questions. What does privacy cost on top of a plain `GROUP BY`? On top of a plain top 1001? How long do the
 peers take for the same histogram, as whole processes? How long is it from the shell to the first answer?
 
-Every side runs in a fresh process, all of a section in turn. The peers on W2 take minutes a round, so they run when
-asked for, once. A target holds if it holds both by the clock on the wall and in processor time; the worse of the
-two is printed.
+Every side runs in a fresh process, all of a section in turn. The peers on W2 take minutes a round, so they run
+when asked for, once. A target holds if it holds both by the clock on the wall and in processor time; the worse of
+the two is printed.
 """
 
 from __future__ import annotations

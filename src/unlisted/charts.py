@@ -127,6 +127,24 @@ def plan_chart(plan: Plan) -> altair.LayerChart:
     return chart
 
 
+def spending_chart(entries: list[dict[str, Any]]) -> altair.LayerChart:
+    """Draw what was spent over time: settled and forfeited ρ, added up for every account."""
+    alt = _altair()
+    totals: dict[str, float] = {}
+    steps = []
+    for entry in entries:
+        if entry["kind"] in ("settled", "forfeited"):
+            account = _as_data(entry["account"])
+            totals[account] = totals.get(account, 0.0) + float(entry["rho"])
+            steps.append({"time": entry["time"], "spent": totals[account], "account": account})
+    base = alt.Chart(alt.Data(values=steps)).encode(
+        x=alt.X("time:T", title=None), y=alt.Y("spent:Q", title="ρ spent"), color=alt.Color("account:N")
+    )
+    drawn = alt.layer(base.mark_line(interpolate="step-after"), base.mark_point(filled=True))
+    chart: altair.LayerChart = drawn.properties(width=_WIDTH, height=260, title="Spending over time")
+    return chart
+
+
 def save_chart(chart: altair.LayerChart, path: Path) -> None:
     """Write a chart as SVG, PNG, HTML or JSON, by the file's ending."""
     path.write_bytes(chart_bytes(chart, path))

@@ -17,8 +17,8 @@ from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
 from unlisted.noise.exact_law import ExactLaw
 
-_NEGLIGIBLE = 40.0
-"""Weights below e^-40 of the largest are left out of the masses."""
+_NEGLIGIBLE = 60.0
+"""Weights below e^-60 of the largest are left out of the masses."""
 
 
 def masses(law: ExactLaw, at_least: int | None = None) -> dict[int, float]:

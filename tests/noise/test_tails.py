@@ -111,7 +111,7 @@ def test_the_series_and_the_normal_law_meet() -> None:
 
 @pytest.mark.parametrize("law", [*LAWS, DiscreteGaussian(Fraction(1000))], ids=str)
 def test_tails_never_increase(law: ExactLaw) -> None:
-    found = [law.tail(t) for t in range(-60, 240)]
+    found = [law.tail(t) for t in range(-40, 60)]
     assert found == sorted(found, reverse=True)
     assert all(0 < one <= 1 + Fraction(1, 10**40) for one in found)
 
