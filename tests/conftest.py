@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import pytest
+from hypothesis import settings
 from tests.services import postgres, spark
 
 __all__ = ["missing"]
+
+# A property is about what happens, never about how long it takes.
+settings.register_profile("unlisted", deadline=None, max_examples=60)
+settings.load_profile("unlisted")
 
 
 def missing(reason: str) -> NoReturn:

@@ -31,7 +31,9 @@ def test_it_is_the_answer_without_rows(verb: str, rows: Path) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_it_takes_the_columns_of_a_question_that_was_typed_already(verb: str) -> None:
-    named = unlisted("preview", verb, *SHELL, "--table", "t", "--types", "age=int", *VERBS[verb], "--format", "json")
+    named = unlisted(
+        "preview", verb, *SHELL, "--table", "t", "--types", "age=int", *VERBS[verb], "--format", "json"
+    )
     assert named.code == 0
     assert named.data == unlisted("preview", verb, *BUDGET, *VERBS[verb], "--format", "json").data
 

@@ -67,6 +67,14 @@ def test_an_answer_holds_no_byte_of_what_stayed_hidden(subject: Subject, source:
         assert answer.counts.base is None or len(answer.counts.base) <= len(answer)
 
 
+def test_a_slice_that_is_released_whole_does_not_bring_the_rest_along(subject: Subject) -> None:
+    """All rows, in their order: even then they are copied."""
+    labels = pa.array(["SECRET before", *SHOWN, "SECRET after"])[1:-1]
+    answer = subject.ask(subject.quiet, subject.counts(labels, LARGE), KnownBits("whole slice"))
+    assert answer.labels.to_pylist() == SHOWN
+    assert all(b"SECRET" not in buffer.to_pybytes() for buffer in buffers(answer.labels))
+
+
 def test_rows_in_any_order_give_the_same_answer(subject: Subject) -> None:
     rows = list(zip(SHOWN + HIDDEN, LARGE + [1] * len(HIDDEN), strict=True))
     answers = []

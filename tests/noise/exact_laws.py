@@ -78,12 +78,12 @@ def conditional_cdf(law: ExactLaw, z: int, at_least: int | None) -> Any:
 @lru_cache(maxsize=4096)
 def gaussian_sum(variance: Fraction, t: int) -> Any:
     """Return the sum of e^(-z²/2v) over z >= t > 0, term by term until nothing is added."""
-    v, total, z = 2 * real(variance), mp.zero, t
-    while True:
-        term = mp.exp(-(mp.mpf(z) ** 2) / v)
-        if term <= total * mp.mpf(10) ** -125:
-            return total
-        total, z = total + term, z + 1
+    v = real(variance)
+    term, ratio, step = mp.exp(-(mp.mpf(t) ** 2) / (2 * v)), mp.exp(-mp.mpf(2 * t + 1) / (2 * v)), mp.exp(-1 / v)
+    total, nothing = mp.zero, mp.mpf(10) ** -125
+    while term > total * nothing:
+        total, term, ratio = total + term, term * ratio, ratio * step
+    return total
 
 
 @lru_cache(maxsize=256)

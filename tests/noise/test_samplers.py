@@ -239,3 +239,12 @@ def test_the_displayed_deviation_is_about_right(law: ExactLaw) -> None:
         assert law.stddev == pytest.approx(deviation, rel=1e-12)
     else:
         assert deviation <= law.stddev * (1 + 1e-12)
+
+
+@laws
+def test_no_size_of_a_sample_is_special(law: ExactLaw) -> None:
+    bits = KnownBits("sizes")
+    for n in [*range(40), 255, 256, 257, 1491, 1492, 65_535, 65_536, 65_537]:
+        drawn = law.sample(n, bits)
+        assert drawn.shape == (n,)
+        assert drawn.dtype == np.int64, "whole numbers only: no lattice of floats to read data from"

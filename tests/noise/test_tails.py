@@ -75,7 +75,7 @@ def test_laplace_tails_are_upper_bounds(scale: Fraction, t: int) -> None:
 
 
 @slow
-@given(sizes(-2, 2), st.integers(-60, 300))
+@given(sizes(-1, 2), st.integers(-60, 100))
 def test_gaussian_tails_are_upper_bounds_by_the_series(variance: Fraction, t: int) -> None:
     law = DiscreteGaussian(variance)
     if t <= 0:
@@ -120,10 +120,10 @@ def test_tails_never_increase(law: ExactLaw) -> None:
 def test_a_threshold_far_out_costs_no_time(variance: str) -> None:
     # Precision follows the tail's size, so a tail of e^-(10^12) must not be followed all the way.
     law = DiscreteGaussian(Fraction(variance))
-    for t in (10**3, 10**6, 2**61):
+    for t in (10**3, 2**61):
         assert 0 < law.tail(t) < Fraction(1, 10**50)
-        assert law.sum_tail(2, t) < Fraction(1, 10**50)
-        assert law.lead_tail(t, 10) < Fraction(1, 10**50)
+    assert law.sum_tail(2, 2**61) < Fraction(1, 10**50)
+    assert law.lead_tail(2**61, 10) < Fraction(1, 10**50)
     assert sharp_enough(2**61, Fraction(1, 10**300)) < 8000
 
 
@@ -208,3 +208,11 @@ def test_strictness_of_the_threshold_matters() -> None:
     law = DiscreteLaplace(Fraction(1))
     ratio: Callable[[int], float] = lambda t: float(law.tail(t) / law.tail(t + 1))  # noqa: E731
     assert ratio(18) == pytest.approx(2.718281828, rel=1e-9)
+
+
+@pytest.mark.parametrize("law", [LAWS[1], LAWS[3], LAWS[5]], ids=str)
+def test_no_probability_is_too_small_for_a_quantile(law: ExactLaw) -> None:
+    # Elsewhere a quantile crashed at 1492 rows and not at 1491, and an underflow became an error about the data.
+    found = [law.quantile(Fraction(1, 2**bits)) for bits in range(1, 1500, 37)]
+    assert found == sorted(found)
+    assert found[-1] > found[0]

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from scipy import stats
+from tests.statistical.goodness import ALPHA, Verdict
 from tests.tables import twin
 from tests.tables.asked import OTHER_SECRET, SECRET, all_counts, all_listed, question, small_counts, top_counts
 from tests.tables.engines import DATES_ARE_OBJECTS, EMPTY_TEXT_IS_MISSING, MAKERS, Given
@@ -21,8 +22,6 @@ from unlisted.mechanisms.profile import CountProfile
 from unlisted.tables import bounding, counting
 from unlisted.tables.counting import count_all
 from unlisted.tables.table import Table
-
-ALPHA = 1e-6
 
 MakeTable = Callable[..., Table]
 
@@ -107,12 +106,14 @@ def test_ties_drop_and_never_add(made: MakeTable, monkeypatch: pytest.MonkeyPatc
     assert counted == twin.counts(twin.bounded(twin.pairs(pairs, "user", ("item",)), 6, SECRET, digits=1))
 
 
-def choice_statistic(kept: list[int], users: int, items_per_user: int) -> float:
-    """Return the p-value of kept counts if every user chooses uniformly so many of these items."""
+def uniform_choice(kept: list[int], users: int, items_per_user: int) -> Verdict:
+    """Ask whether every user chose so many of these items uniformly, given how many kept each."""
     share = items_per_user / len(kept)
     spread = users * share * (1 - share)
+    # The counts add up to a known number, which takes one degree of freedom and shrinks their spread with it.
     statistic = sum((n - users * share) ** 2 for n in kept) / spread * (len(kept) - 1) / len(kept)
-    return float(stats.chi2.sf(statistic, len(kept) - 1))
+    bound = float(stats.chi2.isf(ALPHA, len(kept) - 1))
+    return Verdict("chi-square of kept items", statistic, bound, users)
 
 
 def test_kept_items_are_a_uniform_choice(made: MakeTable) -> None:
@@ -120,10 +121,10 @@ def test_kept_items_are_a_uniform_choice(made: MakeTable) -> None:
     rows = table_of(
         user=[user for user in range(users) for _ in range(items)], item=[f"i{i}" for i in range(items)] * users
     )
-    counted = all_counts(made(rows), question("item", items_per_user=5), random.randbytes(16))
+    counted = all_counts(made(rows), question("item", items_per_user=5))
     assert sum(counted.values()) == users * 5
-    p_value = choice_statistic([counted[(f"i{i}",)] for i in range(items)], users, 5)
-    assert p_value > ALPHA, f"p = {p_value}: the choice is not uniform"
+    verdict = uniform_choice([counted[(f"i{i}",)] for i in range(items)], users, 5)
+    assert not verdict.rejected, str(verdict)
 
 
 def test_a_choice_that_prefers_one_item_a_little_would_be_noticed() -> None:
@@ -132,7 +133,8 @@ def test_a_choice_that_prefers_one_item_a_little_would_be_noticed() -> None:
     for _ in range(users):
         keys = {i: rng.random() ** (1.4 if i == 0 else 1) for i in range(items)}
         kept.update(sorted(keys, key=keys.__getitem__)[:5])
-    assert choice_statistic([kept[i] for i in range(items)], users, 5) < ALPHA
+    verdict = uniform_choice([kept[i] for i in range(items)], users, 5)
+    assert verdict.rejected, str(verdict)
 
 
 # Counting

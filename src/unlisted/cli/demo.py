@@ -12,7 +12,7 @@ from unlisted.cli.writing import may_be_written, write_file
 from unlisted.errors import InvalidArgumentError
 from unlisted.plans import Plan
 from unlisted.privacy.guarantee import Budget
-from unlisted.releases import Release, printable
+from unlisted.releases import Release, escaped, printable
 
 _SHOWN = 12
 
@@ -89,7 +89,7 @@ def _draw(release: Release, chart: Path) -> None:
     except InvalidArgumentError as missing:
         _say(f"\nNo chart was drawn: {missing}")
         return
-    _say(f"\nA chart of the release is in {printable(chart)}.")
+    _say(f"\nA chart of the release is in {escaped(str(chart))}.")
 
 
 def _title(text: str) -> None:

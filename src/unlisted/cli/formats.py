@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
-from typing import Any
 
 from unlisted.releases import Release
 
@@ -22,12 +20,9 @@ def as_json(value: object) -> bytes:
 
 def as_csv(release: Release) -> bytes:
     """Return CSV with a header line."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([_cell(name) for name in release.table.column_names])
-    for row in release.rows:
-        writer.writerow([_cell(value) for value in row.values()])
-    return text.getvalue().encode("utf-8", "backslashreplace")
+    rows = (release.table.column_names, *(row.values() for row in release.rows))
+    text = "".join(",".join(map(_cell, row)) + "\n" for row in rows)
+    return text.encode("utf-8", "backslashreplace")
 
 
 def as_parquet(release: Release) -> bytes:
@@ -43,6 +38,14 @@ def _escaped(c: str) -> str:
     return c if c.isprintable() else json.dumps(c)[1:-1]
 
 
-def _cell(value: Any) -> Any:
-    """Return a cell that a spreadsheet reads as text: what looks like a formula gets a quote in front."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
+def _cell(value: object) -> str:
+    """Return a cell that a spreadsheet reads as text: what looks like a formula gets a quote in front.
+
+    Written here, because Python's own writer leaves a carriage return bare, which many readers take for a new row.
+    """
+    text = str(value)
+    if isinstance(value, str) and text.startswith(_FORMULA_STARTS):
+        text = f"'{text}"
+    if not text or any(c in text for c in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text

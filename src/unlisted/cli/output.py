@@ -65,7 +65,7 @@ def write_release(release: Release, options: OutputOptions) -> None:
     data = _WRITERS[options.format](release)
     shut, failed = False, False
     if options.output is not None and _written(options.output, lambda: data):
-        typer.echo(f"Wrote {len(release):,} rows to {printable(options.output)}", err=True)
+        typer.echo(f"Wrote {len(release):,} rows to {escaped(str(options.output))}", err=True)
     else:
         failed = options.output is not None
         try:
@@ -154,7 +154,7 @@ def _written(path: Path, made: Callable[[], bytes]) -> bool:
     try:
         write_file(path, made())
     except OSError as failure:
-        _say_not_written(printable(path), failure)
+        _say_not_written(escaped(str(path)), failure)
         return False
     return True
 

@@ -134,6 +134,8 @@ def _log_exponential(drawn: NDArray[np.uint64]) -> tuple[NDArray[np.float64], ND
     from_zero = drawn.astype(np.float64) + 0.5
     from_one = (~drawn).astype(np.float64) + 0.5
     nearest = np.minimum(from_zero, from_one)
-    exponential = np.where(from_zero < from_one, -np.log(from_zero * 2.0**-64), -np.log1p(-(from_one * 2.0**-64)))
+    # Both ways are computed for every draw, so both are asked for the nearer end only: log1p(-1) would warn.
+    part = nearest * 2.0**-64
+    exponential = np.where(from_zero < from_one, -np.log(part), -np.log1p(-part))
     error = np.where(nearest < _EDGE, np.inf, 2.0 / nearest + 2 * _TRUSTED)
     return np.log(exponential), error

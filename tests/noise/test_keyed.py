@@ -1,0 +1,137 @@
+"""Keyed noise: the same label at the same node always gets the same noise, and nothing else does."""
+
+from __future__ import annotations
+
+import hmac
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tests.noise.exact_laws import masses
+from tests.statistical.goodness import accepts, distance_test, g_test, rejects
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.exact_law import ExactLaw
+from unlisted.noise.keyed import TAG_BYTES, KeyedDraws, NoiseKey
+
+KEY = NoiseKey(bytes(range(32)))
+LABELS = [b"label %d" % i for i in range(500)]
+LAWS = [DiscreteGaussian(Fraction("30.25")), DiscreteLaplace(Fraction(4)), DiscreteGaussian(Fraction(5000**2))]
+laws = pytest.mark.parametrize("law", LAWS, ids=str)
+
+
+def noise(law: ExactLaw, node: bytes, labels: list[bytes], key: NoiseKey = KEY) -> list[int]:
+    drawn: list[int] = law.sample_each(key.draws(node, key.tags(labels))).tolist()
+    return drawn
+
+
+@laws
+def test_the_same_label_and_node_get_the_same_noise_in_any_batch_and_order(law: ExactLaw) -> None:
+    together = dict(zip(LABELS, noise(law, b"node", LABELS), strict=True))
+    backwards = dict(zip(LABELS[::-1], noise(law, b"node", LABELS[::-1]), strict=True))
+    assert together == backwards
+    for label in LABELS[:20]:
+        assert noise(law, b"node", [label]) == [together[label]]
+    some = LABELS[100:200:7]
+    assert noise(law, b"node", some) == [together[label] for label in some]
+    assert noise(law, b"node", [b"x", b"x"])[0] == noise(law, b"node", [b"x"])[0]
+
+
+@laws
+def test_another_key_label_or_node_gets_other_noise(law: ExactLaw) -> None:
+    here = noise(law, b"node", LABELS)
+    for other in (
+        noise(law, b"edon", LABELS),
+        noise(law, b"", LABELS),
+        noise(law, b"node", [label + b"!" for label in LABELS]),
+        noise(law, b"node", LABELS, NoiseKey(bytes(32))),
+    ):
+        same = np.mean(np.array(here) == np.array(other))
+        assert same < 3 * max(masses(law).values()) if law is not LAWS[2] else same < 0.01
+
+
+@pytest.mark.parametrize("law", LAWS[:2], ids=str)
+def test_keyed_noise_has_the_law(law: ExactLaw) -> None:
+    over_labels = noise(law, b"one node", [b"%d" % i for i in range(40_000)])
+    over_nodes = [noise(law, b"node %d" % i, [b"one label"])[0] for i in range(3000)]
+    accepts(g_test(over_labels, masses(law)), distance_test(over_labels, masses(law)))
+    accepts(g_test(over_nodes, masses(law)))
+    wrong = (
+        DiscreteLaplace(Fraction("4.3")) if isinstance(law, DiscreteLaplace) else DiscreteGaussian(Fraction(34))
+    )
+    rejects(g_test(noise(wrong, b"one node", [b"%d" % i for i in range(40_000)]), masses(law)))
+
+
+def test_two_nodes_of_a_label_are_independent() -> None:
+    law = LAWS[0]
+    one, other = (np.array(noise(law, node, [b"%d" % i for i in range(40_000)])) for node in (b"a", b"b"))
+    assert abs(np.corrcoef(one, other)[0, 1]) < 5 / 40_000**0.5
+    assert abs(np.corrcoef(one, one)[0, 1]) > 5 / 40_000**0.5
+
+
+def test_every_stage_of_a_draw_is_fixed_and_of_its_own() -> None:
+    tags = KEY.tags(LABELS)
+    draws, again = KEY.draws(b"node", tags), KEY.draws(b"node", tags)
+    some = np.array([3, 77, 400])
+    assert len(draws) == len(LABELS)
+    assert np.array_equal(draws.leading(), again.leading())
+    assert np.array_equal(draws.following(some), again.following(np.arange(500))[some])
+    assert draws.more(5).take(40) == again.more(5).take(40) == draws.more(5).take(40), "from its start, each time"
+    assert draws.more(5).take(40) != draws.more(6).take(40)
+    assert draws.more(5).take(40) != KEY.draws(b"other", tags).more(5).take(40)
+
+
+def test_the_stages_do_not_share_bits() -> None:
+    draws = KEY.draws(b"node", KEY.tags([b"a"]))
+    first = draws.leading().tobytes() + draws.following(np.array([0])).tobytes()
+    assert len(first) == 10
+    assert first not in draws.more(0).take(1000)
+
+
+def test_a_forced_boundary_continues_with_the_draws_own_bits() -> None:
+    law = LAWS[0]
+    real = KEY.draws(b"node", KEY.tags([b"a", b"b"]))
+    # 80 zero bits leave the value open whatever the law, so each draw goes on with bits of its own.
+    open_ = KeyedDraws(np.zeros((2, TAG_BYTES), dtype=np.uint8), real.more)
+    drawn = law.sample_each(open_)
+    swapped = law.sample_each(KeyedDraws(np.zeros((2, TAG_BYTES), dtype=np.uint8), lambda i: real.more(1 - i)))
+    assert drawn.tolist() == swapped.tolist()[::-1]
+    assert np.all(drawn < -40), "64 zeros are the far tail"
+
+
+def test_tags_are_keyed_and_distinct() -> None:
+    tags = KEY.tags(LABELS)
+    assert tags.shape == (500, TAG_BYTES)
+    assert tags.dtype == np.uint8
+    assert len({row.tobytes() for row in tags}) == 500
+    assert np.array_equal(tags[7:9], KEY.tags(LABELS[7:9]))
+    assert not np.array_equal(tags, NoiseKey(bytes(32)).tags(LABELS))
+    expected = hmac.digest(bytes(range(32)), b"label:" + LABELS[0], "sha256")[:TAG_BYTES]
+    assert tags[0].tobytes() == expected, "a stream reopened by a later version must meet its old noise"
+
+
+def test_noise_is_the_same_for_ever() -> None:
+    # Golden values: a change here would give old streams new noise, which is a second release.
+    assert noise(LAWS[0], b"node", [b"a", b"b", b"\x00", b""]) == [-2, -8, -2, 11]
+    assert noise(LAWS[1], b"node", [b"a", b"b", b"\x00", b""]) == [-1, -8, -2, 13]
+    assert noise(LAWS[2], b"node", [b"a", b"b"]) == [614, 3328]
+
+
+def test_no_labels_no_noise() -> None:
+    assert KEY.tags([]).shape == (0, TAG_BYTES)
+    assert noise(LAWS[0], b"node", []) == noise(LAWS[2], b"node", []) == []
+
+
+def test_fresh_keys_differ_and_show_nothing() -> None:
+    one, other = NoiseKey.fresh(), NoiseKey.fresh()
+    assert noise(LAWS[0], b"n", LABELS, one) != noise(LAWS[0], b"n", LABELS, other)
+    assert repr(one) == str(one) == "<NoiseKey>"
+
+
+@pytest.mark.parametrize("secret", [b"", b"short", b"x" * 31, b"x" * 33, "x" * 32, None, bytearray(32)])
+def test_a_key_of_the_wrong_kind_is_refused_and_not_quoted(secret: object) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"^secret = '<hidden>' .+ 32 bytes") as caught:
+        NoiseKey(secret)  # type: ignore[arg-type]
+    assert "short" not in str(caught.value)

@@ -1,0 +1,50 @@
+"""Every refusal says what is wrong and what to do, keeps its parts, and never goes on at length."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from unlisted import errors
+from unlisted.errors import ChargedFailureError, InvalidArgumentError, UnlistedError
+
+
+def test_every_error_has_one_root_and_is_listed() -> None:
+    kinds = [getattr(errors, name) for name in errors.__all__]
+    assert all(issubclass(kind, UnlistedError) for kind in kinds)
+    defined = {
+        kind.__name__
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and kind.__module__ == errors.__name__
+    }
+    assert defined == set(errors.__all__)
+
+
+def test_a_bad_argument_is_named_with_value_and_range() -> None:
+    error = InvalidArgumentError("k", 0, "a whole number, 1 or above", "Ask for at least one.")
+    assert str(error) == "k = 0 is not allowed: it must be a whole number, 1 or above. Ask for at least one."
+    assert (error.argument, error.value, error.allowed) == ("k", 0, "a whole number, 1 or above")
+    assert isinstance(error, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (Fraction(1, 4), "0.25"),
+        (Fraction(7), "7"),
+        ("text", "'text'"),
+        ("x" * 100, "'" + "x" * 56 + "..."),
+        (10**400, "1" + "0" * 56 + "..."),
+        (10**5000, "a number of very many digits"),
+        (Fraction(10**5000), "a number of very many digits"),
+        (Fraction(10**400, 3), "a number of very many digits"),
+    ],
+    ids=["fraction", "whole", "text", "long text", "large", "huge", "huge fraction", "large fraction"],
+)
+def test_values_are_shown_shortly(value: object, shown: str) -> None:
+    assert str(InvalidArgumentError("x", value, "small")) == f"x = {shown} is not allowed: it must be small."
+
+
+def test_a_failure_after_data_was_touched_says_always_the_same() -> None:
+    assert str(ChargedFailureError()) == "could not be answered; charged; see the log"
