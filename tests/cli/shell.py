@@ -28,9 +28,9 @@ class Done:
         return self.data.decode()
 
 
-def unlisted(*words: object) -> Done:
+def unlisted(*words: object, **variables: str) -> Done:
     """Run a command inside this process."""
-    done = CliRunner().invoke(app, [str(word) for word in words], prog_name="unlisted")
+    done = CliRunner(env=variables).invoke(app, [str(word) for word in words], prog_name="unlisted")
     return Done(done.exit_code, done.stdout_bytes, done.stderr)
 
 

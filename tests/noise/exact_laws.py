@@ -16,6 +16,7 @@ from tests.privacy.high_precision import mp, real
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
 from unlisted.noise.exact_law import ExactLaw
+from unlisted.noise.lazy import Bounds
 
 _NEGLIGIBLE = 60.0
 """Weights below e^-60 of the largest are left out of the masses."""
@@ -90,3 +91,13 @@ def gaussian_sum(variance: Fraction, t: int) -> Any:
 def gaussian_whole(variance: Fraction) -> Any:
     """Return the sum of e^(-z²/2v) over all whole z."""
     return 1 + 2 * gaussian_sum(variance, 1)
+
+
+def bounds_of(p: Fraction, slack: int = 0) -> Bounds:
+    """Return bounds of a known probability, as loose as they are told to be."""
+
+    def bounds(precision: int) -> tuple[int, int]:
+        scaled = p * (1 << precision)
+        return math.floor(scaled) - slack, math.ceil(scaled) + slack
+
+    return bounds

@@ -8,24 +8,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from tests.known_bits import KnownBits, ScriptedBits
+from tests.noise.exact_laws import bounds_of
 from tests.privacy.high_precision import mp
 from tests.statistical.goodness import accepts, g_test, mean_test, rejects
 
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.lazy import Bounds, bernoulli, bernoulli_many
+from unlisted.noise.lazy import bernoulli, bernoulli_many
 
 WORD = 1 << 64
-
-
-def bounds_of(p: Fraction, slack: int = 0) -> Bounds:
-    """Return bounds of a known probability, as loose as they are told to be."""
-
-    def bounds(precision: int) -> tuple[int, int]:
-        scaled = p * (1 << precision)
-        return math.floor(scaled) - slack, math.ceil(scaled) + slack
-
-    return bounds
 
 
 def words_of(p: Fraction) -> list[int]:

@@ -11,17 +11,17 @@ from tests.statistical.goodness import accepts, g_test, rejects
 
 from unlisted.noise.rejection import bernoulli, bernoulli_exp, discrete_gaussian, discrete_laplace, geometric
 
-N = 6000
+N = 4000
 
 
 def coin(p: float) -> dict[int, float]:
     return {0: 1 - p, 1: p}
 
 
-@pytest.mark.parametrize("p", ["1/2", "1/3", "5/7", "1/1000", "999/1000"])
+@pytest.mark.parametrize("p", ["1/2", "1/3", "5/7", "1/200", "199/200"])
 def test_a_coin_of_any_fraction(p: str) -> None:
     bits = KnownBits(f"coin {p}")
-    drawn = [bernoulli(Fraction(p), bits) for _ in range(20_000)]
+    drawn = [bernoulli(Fraction(p), bits) for _ in range(10_000)]
     accepts(g_test(drawn, coin(float(Fraction(p)))))
 
 
@@ -47,7 +47,7 @@ def test_a_coin_of_e_to_the_minus_x(x: str) -> None:
 
 def test_a_wrong_exponent_is_noticed() -> None:
     bits = KnownBits("wrong exponent")
-    rejects(g_test([bernoulli_exp(Fraction(1, 2), bits) for _ in range(N)], coin(math.exp(-0.6))))
+    rejects(g_test([bernoulli_exp(Fraction(1, 2), bits) for _ in range(N)], coin(math.exp(-0.65))))
 
 
 @pytest.mark.parametrize("x", ["1/10", "2/3", "1", "7/2"])
@@ -57,7 +57,7 @@ def test_geometric_numbers(x: str) -> None:
     last = math.ceil(30 / float(Fraction(x)))
     exact = {n: (1 - q) * q**n for n in range(last)} | {last: q**last}
     accepts(g_test([geometric(Fraction(x), bits) for _ in range(N)], exact))
-    rejects(g_test([geometric(Fraction(x) * Fraction(6, 5), bits) for _ in range(N)], exact))
+    rejects(g_test([geometric(Fraction(x) * Fraction(5, 4), bits) for _ in range(N)], exact))
 
 
 def test_zero_is_not_drawn_twice_as_often() -> None:

@@ -14,8 +14,8 @@ mp.dps = 120
 
 TIGHT = Fraction(1, 10**30)
 
-quick = settings(deadline=None, max_examples=100)
-slow = settings(deadline=None, max_examples=25)
+quick = settings(deadline=None, max_examples=60)
+slow = settings(deadline=None, max_examples=16)
 
 
 def real(x: Fraction | int | str) -> Any:

@@ -1,7 +1,7 @@
 """Every bound is on the side its name says, and so close to the truth that nobody could notice.
 
-Issue after issue in other libraries was a bound on the wrong side (tail bounds and conversions that round in the
-user's disfavour), so each function is held against 120 digits, strictly on both sides.
+Other libraries had bounds on the wrong side (tails and conversions that promised more than was true), so each
+function is held against 120 digits, strictly on both sides.
 """
 
 from __future__ import annotations

@@ -64,4 +64,5 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             # A screen that has no ε must not stop an answer that is paid for.
             stream.reconfigure(errors="backslashreplace")
-    app()
+    # Also where it is run as `python -m unlisted`.
+    app(prog_name="unlisted")

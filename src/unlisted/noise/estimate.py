@@ -68,5 +68,5 @@ def _normal_survival(x: NDArray[np.floating]) -> NDArray[np.float64]:
 
 @cache
 def _normal_grid() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    grid = np.linspace(-10, 30, 8001)
+    grid = np.linspace(-10, 30, 2001)
     return grid, np.array([math.log(math.erfc(x / math.sqrt(2)) / 2) for x in grid])
