@@ -71,7 +71,8 @@ def test_a_plan_says_cost_accuracy_and_why(kind: str) -> None:
 @pytest.mark.parametrize("kind", NAMES)
 def test_a_preview_is_json_with_all_that_is_known_beforehand(kind: str) -> None:
     found = json.loads(json.dumps(planned(kind).preview(), allow_nan=False))
-    assert set(found) == {"guarantee", "plan"}
+    assert list(found) == ["complete", "guarantee", "plan"]
+    assert found["complete"] is {"histogram": True, "top_histogram": False, "top": None}[kind]
     assert set(found["guarantee"]) == {"rho", "delta", "epsilon", "at_delta"}
     plan = found["plan"]
     assert list(plan)[:3] == ["mechanism", "threshold", "noise"]

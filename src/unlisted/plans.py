@@ -81,9 +81,18 @@ class Plan:
         """What to expect of the answer."""
         return accuracy_of(self.mechanism)
 
+    @property
+    def complete(self) -> bool | None:
+        """Whether the answer will be all there is to say; None for a ranking, of which only the answer tells."""
+        return None if isinstance(self.mechanism, TopK) else isinstance(self.mechanism, ThresholdHistogram)
+
     def preview(self) -> dict[str, Any]:
         """Return cost and accuracy as plain values: what `unlisted preview --format json` prints."""
-        return {"guarantee": guarantee_as_dict(self.guarantee, self.at_delta), "plan": self.as_dict()}
+        return {
+            "complete": self.complete,
+            "guarantee": guarantee_as_dict(self.guarantee, self.at_delta),
+            "plan": self.as_dict(),
+        }
 
     def as_dict(self) -> dict[str, Any]:
         """Return the plan as plain values."""
@@ -129,11 +138,7 @@ class Plan:
             return None
 
     def _released(self, answer: Answer, items: tuple[str, ...]) -> Release:
-        complete = (
-            not answer.stopped
-            if isinstance(self.mechanism, TopK)
-            else isinstance(self.mechanism, ThresholdHistogram)
-        )
+        complete = not answer.stopped if self.complete is None else self.complete
         columns = {**_item_columns(answer.labels, items), **_number_columns(self.mechanism, answer)}
         return Release(pa.table(columns), complete, self.guarantee, self.at_delta, self.as_dict())
 
