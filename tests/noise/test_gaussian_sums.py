@@ -9,8 +9,10 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.noise.exact_laws import mass, masses, tail
-from tests.privacy.high_precision import mp, real, same_digits
+from tests.privacy.high_precision import just_above, mp, quick, real, same_digits, sizes
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
@@ -171,6 +173,23 @@ def test_laplace_leads_are_bounded_from_above(scale: str) -> None:
         found = real(law.lead_tail(n, 1))
         assert exact < found < exact * (1 + mp.mpf(10) ** -12)
         assert law.lead_tail(n, 5) <= 5 * law.lead_tail(n, 1) * (1 + Fraction(1, 10**40))
+
+
+@quick
+@given(sizes(-1, 6), st.integers(0, 200))
+def test_laplace_leads_are_just_above_their_formula(scale: Fraction, n: int) -> None:
+    q = mp.exp(-1 / real(scale))
+    k = (1 + q**2) / (1 - q**2)
+    exact = ((1 - q) / (1 + q)) ** 2 * q**n * ((n + k) / (1 - q) + q / (1 - q) ** 2)
+    just_above(DiscreteLaplace(scale).lead_tail(n, 1), exact)
+
+
+@pytest.mark.parametrize("t", [-3, 0, 2, 9, 25])
+@pytest.mark.parametrize("variance", [2, 4, 5])
+def test_a_sum_of_two_is_an_upper_bound_to_the_last_digit(variance: int, t: int) -> None:
+    law = DiscreteGaussian(Fraction(variance))
+    exact = mp.fsum(mass(law, z) * tail(law, t - z) for z in range(-60, 61))
+    just_above(law.sum_tail(2, t), exact, Fraction(1, 10**12))
 
 
 @pytest.mark.parametrize(

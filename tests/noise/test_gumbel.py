@@ -184,19 +184,22 @@ def test_bits_that_stay_equal_are_drawn_until_they_part() -> None:
 
 
 @pytest.mark.parametrize(("value", "bottom", "rate"), [(7, "5", "1/3"), (2**62, "4611686018427387900.5", "0.9")])
+@pytest.mark.parametrize("word", [MIDDLE, (1 << 30) + 12345, WORD - (1 << 30) + 54321])
 @pytest.mark.parametrize("side", [-1, 1])
-def test_a_near_tie_of_different_scores_is_decided_exactly(value: int, bottom: str, rate: str, side: int) -> None:
-    """Place ⊥'s u within 2^-100 of where its arrival would tie with the other's, on either side."""
+def test_a_near_tie_of_different_scores_is_decided_exactly(
+    value: int, bottom: str, rate: str, word: int, side: int
+) -> None:
+    """Place ⊥'s u within 2^-88 of where its arrival would tie with the other's, on either side."""
     gap = real(Fraction(rate) * (value - Fraction(bottom)))
-    mine = mp.mpf(MIDDLE) / WORD
-    tie = int(mp.floor(mp.exp(mp.log(mine) * mp.exp(-gap)) * mp.mpf(2) ** 128))
-    theirs = tie + side * 2**20
-    # Sorting two compares the second with the first, so ⊥'s bits are sharpened first.
-    bits = script([MIDDLE, theirs >> 64], theirs & (WORD - 1), 0)
-    outcome = race([value], Fraction(bottom), Fraction(rate), 2, bits)
-    assert bits.unused == 0
-    # A larger u arrives earlier.
-    assert outcome == (((), True) if side > 0 else ((0,), True))
+    tie = int(mp.floor(mp.exp(mp.log(mp.mpf(word) / WORD) * mp.exp(-gap)) * mp.mpf(2) ** 128))
+    theirs = tie + side * 2**40
+    for first in (1, 2):
+        # Sorting two compares the second with the first, so ⊥'s bits are sharpened first.
+        bits = script([word, theirs >> 64], theirs & (WORD - 1), 0)
+        outcome = race([value], Fraction(bottom), Fraction(rate), first, bits)
+        assert bits.unused == 0
+        # A larger u arrives earlier.
+        assert outcome == (((), True) if side > 0 else ((0,), first == 2))
 
 
 @pytest.mark.parametrize(("edge", "late"), [(0, True), (WORD - 1, False)])

@@ -7,10 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from tests.noise.exact_laws import masses
 from tests.statistical.goodness import accepts, distance_test, g_test, rejects
 
 from unlisted.errors import InvalidArgumentError
+from unlisted.noise.bits import CipherBits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
 from unlisted.noise.exact_law import ExactLaw
@@ -83,11 +85,15 @@ def test_every_stage_of_a_draw_is_fixed_and_of_its_own() -> None:
     assert draws.more(5).take(40) != KEY.draws(b"other", tags).more(5).take(40)
 
 
-def test_the_stages_do_not_share_bits() -> None:
-    draws = KEY.draws(b"node", KEY.tags([b"a"]))
-    first = draws.leading().tobytes() + draws.following(np.array([0])).tobytes()
-    assert len(first) == 10
-    assert first not in draws.more(0).take(1000)
+def test_the_stages_are_the_documented_bits_and_share_none() -> None:
+    tags = KEY.tags([b"a"])
+    draws = KEY.draws(b"node", tags)
+    node_key = hmac.digest(bytes(range(32)), b"node:node", "sha256")
+    block = Cipher(algorithms.AES(node_key), modes.ECB()).encryptor().update(tags.tobytes())
+    assert draws.leading().astype("<u2").tobytes() == block[:2]
+    assert draws.following(np.array([0])).astype("<u8").tobytes() == block[2:10]
+    more_key = hmac.digest(bytes(range(32)), b"more:" + tags.tobytes() + b"node", "sha256")
+    assert draws.more(0).take(50) == CipherBits(more_key).take(50)
 
 
 def test_a_forced_boundary_continues_with_the_draws_own_bits() -> None:

@@ -162,7 +162,7 @@ def test_conditional_draws_by_table(law: ExactLaw, t: int) -> None:
     assert drawn.min() >= t
 
 
-@pytest.mark.parametrize("t", CONDITIONS)
+@pytest.mark.parametrize("t", [*CONDITIONS, 11])
 @pytest.mark.parametrize("law", [SMALL[2], SMALL[5]], ids=str)
 def test_conditional_draws_by_rejection(law: ExactLaw, t: int) -> None:
     bits = KnownBits(f"given slowly {t} {law}")

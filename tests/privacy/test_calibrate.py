@@ -164,6 +164,13 @@ def test_a_budget_too_small_for_any_noise_is_refused() -> None:
         histogram(Budget(rho="1e-30", delta="1e-8"), 1, "gaussian")
 
 
+@pytest.mark.parametrize("delta", ["5e-324", "1e-330", "1e-900"])
+def test_a_delta_below_every_float_is_a_budget_like_any_other(delta: str) -> None:
+    budget = Budget(epsilon=1, delta=delta)
+    for noise in ("laplace", "gaussian"):
+        assert budget.allows(histogram(budget, 3, noise).guarantee())
+
+
 def test_a_generous_budget_has_the_lowest_threshold_there_is() -> None:
     found = histogram(Budget(epsilon=1000, delta="0.1"), 1)
     assert found.threshold == found.lowest_threshold

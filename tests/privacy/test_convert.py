@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.privacy.high_precision import just_above, mp, quick, real, same_digits, sizes, slow
+from tests.privacy.high_precision import just_above, just_below, mp, quick, real, same_digits, sizes, slow
 
 from unlisted.errors import InvalidArgumentError
+from unlisted.privacy import convert
 from unlisted.privacy.convert import (
     delta_cks_up,
     epsilon_cks_up,
@@ -55,6 +56,24 @@ def test_delta_is_an_upper_bound_and_tight(rho: Fraction, epsilon: Fraction) -> 
         just_above(found, true, SEARCHED * max(1, int(abs(mp.log(true)))))
     else:
         assert true > 1 - real(SEARCHED)
+
+
+@quick
+@given(sizes(-6, 1), sizes(-3, 1), sizes(-2, 3))
+def test_at_any_order_the_rounding_is_against_us(rho: Fraction, epsilon: Fraction, above_one: Fraction) -> None:
+    """With the order given instead of searched, each bound is within 30 digits of its formula, on its side."""
+    a, delta = 1 + above_one, epsilon / 100
+    order, r, e, log_inverse = real(a), real(rho), real(epsilon), -mp.log(real(delta))
+    rest = mp.log1p(-1 / order) + (log_inverse - mp.log(order)) / (order - 1)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(convert, "_best_order", lambda objective: a)
+        exponent = (order - 1) * (order * r - e + mp.log1p(-1 / order)) - mp.log(order)
+        if -4900 < exponent < 0:
+            just_above(delta_cks_up(rho, epsilon), mp.exp(exponent))
+        if order * r + rest > mp.mpf(10) ** -9:
+            just_above(epsilon_cks_up(rho, delta), order * r + rest)
+        if e - rest > mp.mpf(10) ** -9:
+            just_below(rho_cks_down(epsilon, delta), (e - rest) / order)
 
 
 @slow

@@ -151,7 +151,8 @@ def _feasible_scale(budget: Budget, family: Family[M], threshold: int, near: Fra
 
     def log_total(y: float) -> float:
         total = _total(budget, family, _scale(y), threshold)
-        return math.log(total) if total > 0 else -math.inf
+        # Numerator and denominator apart: as a float the whole may be 0.
+        return math.log(total.numerator) - math.log(total.denominator) if total > 0 else -math.inf
 
     centre = math.log2(near)
     best = _scale(lowest_point(log_total, centre - 1, centre + 1, steps=14))
