@@ -11,6 +11,7 @@ import gzip
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from tests.conftest import missing
+from tests.tables import twin
 
 from unlisted.tables.table import Table, table
 
@@ -38,6 +40,9 @@ class Given:
 Maker = Callable[[pa.Table, Path, pytest.FixtureRequest], Given]
 
 MAKERS: dict[str, Maker] = {}
+
+KEYS: dict[str, twin.Key] = {}
+"""How those engines draw keys that do not draw them by SHA-256."""
 
 EMPTY_TEXT_IS_MISSING = {"csv", "csv.gz"}
 """Sources that have no way to tell an empty text from none."""
@@ -120,6 +125,21 @@ def _polars_lazy(rows: pa.Table, folder: Path, request: pytest.FixtureRequest) -
 def _pandas(rows: pa.Table, folder: Path, request: pytest.FixtureRequest) -> Given:
     installed("pandas")
     return Given(rows.to_pandas())
+
+
+@cache
+def _hashing() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
+@cache
+def duckdbs_own_key(text: str) -> int:
+    """The key that DuckDB draws itself."""
+    ((key,),) = _hashing().execute("SELECT HASH(?)", [text]).fetchall()
+    return int(key)
+
+
+KEYS |= dict.fromkeys(MAKERS, duckdbs_own_key)
 
 
 def declared_types(rows: pa.Table) -> dict[str, str]:

@@ -16,11 +16,12 @@ from scipy import stats
 from tests.statistical.goodness import ALPHA, Verdict
 from tests.tables import twin
 from tests.tables.asked import OTHER_SECRET, SECRET, all_counts, all_listed, question, small_counts, top_counts
-from tests.tables.engines import DATES_ARE_OBJECTS, EMPTY_TEXT_IS_MISSING, MAKERS, Given
+from tests.tables.engines import DATES_ARE_OBJECTS, EMPTY_TEXT_IS_MISSING, KEYS, MAKERS, Given
 
 from unlisted.mechanisms.profile import CountProfile
 from unlisted.tables import bounding, counting
 from unlisted.tables.counting import count_all
+from unlisted.tables.engines.engine import OwnKey
 from unlisted.tables.table import Table
 
 MakeTable = Callable[..., Table]
@@ -29,6 +30,12 @@ MakeTable = Callable[..., Table]
 @pytest.fixture(params=list(MAKERS))
 def engine_name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+@pytest.fixture
+def key(engine_name: str) -> twin.Key:
+    """How the engine draws a key from a text."""
+    return KEYS.get(engine_name, twin.sha256)
 
 
 @pytest.fixture
@@ -66,9 +73,9 @@ def test_where_no_user_is_over_the_bound_all_engines_count_the_same(made: MakeTa
     assert all_counts(made(rows), question("item", items_per_user=100)) == expected
 
 
-def test_heavy_users_keep_what_the_twin_keeps(made: MakeTable) -> None:
+def test_heavy_users_keep_what_the_twin_keeps(made: MakeTable, key: twin.Key) -> None:
     rows = crowd()
-    kept = twin.bounded(twin.pairs(rows.to_pylist(), "user", ("item",)), 3, SECRET)
+    kept = twin.bounded(twin.pairs(rows.to_pylist(), "user", ("item",)), 3, SECRET, key)
     assert all_counts(made(rows), question("item")) == twin.counts(kept)
 
 
@@ -95,15 +102,25 @@ def test_what_one_user_keeps_does_not_depend_on_others(made: MakeTable) -> None:
     assert {label: n for label, n in among_others.items() if label[0].startswith("mine")} == by_myself
 
 
-def test_ties_drop_and_never_add(made: MakeTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    # With one digit of a key, some of twenty keys meet in every user.
-    monkeypatch.setattr(bounding, "KEY_DIGITS", 1)
+def test_ties_drop_and_never_add(made: MakeTable, key: twin.Key, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [{"user": f"u{u}", "item": f"u{u}:{i}"} for u in range(40) for i in range(20)]
-    counted = all_counts(made(pa.Table.from_pylist(pairs)), question("item", items_per_user=6))
+    table = made(pa.Table.from_pylist(pairs))
+    # With sixteen different keys, some of twenty meet in every user.
+    has_own_key = isinstance(table.engine, OwnKey)
+    if isinstance(table.engine, OwnKey):
+        fine = table.engine.key
+        monkeypatch.setattr(table.engine, "key", lambda text: f"{fine(text)} % 16")
+    else:
+        monkeypatch.setattr(bounding, "KEY_DIGITS", 1)
+
+    def coarse(text: str) -> Any:
+        return key(text) % 16 if has_own_key else key(text)[:1]
+
+    counted = all_counts(table, question("item", items_per_user=6))
     kept = Counter(item.partition(":")[0] for (item,) in counted)
     assert max(kept.values()) <= 6
     assert sum(kept.values()) < 40 * 6, "no tie was met, so this test shows nothing"
-    assert counted == twin.counts(twin.bounded(twin.pairs(pairs, "user", ("item",)), 6, SECRET, digits=1))
+    assert counted == twin.counts(twin.bounded(twin.pairs(pairs, "user", ("item",)), 6, SECRET, coarse))
 
 
 def uniform_choice(kept: list[int], users: int, items_per_user: int) -> Verdict:
@@ -147,9 +164,9 @@ def test_rows_are_counted_up_to_the_bound_of_each_user_and_item(made: MakeTable)
     assert counted == {("x",): 3 + 2 + 1}
 
 
-def test_rows_of_heavy_users_agree_with_the_twin(made: MakeTable) -> None:
+def test_rows_of_heavy_users_agree_with_the_twin(made: MakeTable, key: twin.Key) -> None:
     rows = crowd(seed=5)
-    kept = twin.bounded(twin.pairs(rows.to_pylist(), "user", ("item",)), 4, SECRET)
+    kept = twin.bounded(twin.pairs(rows.to_pylist(), "user", ("item",)), 4, SECRET, key)
     asked = question("item", items_per_user=4, count="rows", rows_per_item=2)
     assert all_counts(made(rows), asked) == twin.counts(kept, rows_per_item=2)
 
@@ -178,14 +195,14 @@ def test_items_of_several_columns_are_told_apart(made: MakeTable) -> None:
     }
 
 
-def test_items_of_several_columns_are_bounded_as_the_twin_bounds_them(made: MakeTable) -> None:
+def test_items_of_several_columns_are_bounded_as_the_twin_bounds_them(made: MakeTable, key: twin.Key) -> None:
     rng = random.Random(8)
     rows = [
         {"user": user, "item": f"i{rng.randrange(4)}", "year": 2000 + rng.randrange(5)}
         for user in range(25)
         for _ in range(9)
     ]
-    kept = twin.bounded(twin.pairs(rows, "user", ("item", "year")), 3, SECRET)
+    kept = twin.bounded(twin.pairs(rows, "user", ("item", "year")), 3, SECRET, key)
     assert all_counts(made(pa.Table.from_pylist(rows)), question("item", "year")) == twin.counts(kept)
 
 
@@ -292,9 +309,9 @@ def test_labels_are_never_normalised(made: MakeTable) -> None:
     assert all_counts(made(rows), question("item")) == {(label,): 1 for label in HOSTILE_LABELS}
 
 
-def test_hostile_labels_and_users_are_bounded_as_the_twin_bounds_them(made: MakeTable) -> None:
+def test_hostile_labels_and_users_are_bounded_as_the_twin_bounds_them(made: MakeTable, key: twin.Key) -> None:
     rows = [{"user": user, "item": item} for user in HOSTILE_LABELS for item in HOSTILE_LABELS]
-    kept = twin.bounded(twin.pairs(rows, "user", ("item",)), 5, SECRET)
+    kept = twin.bounded(twin.pairs(rows, "user", ("item",)), 5, SECRET, key)
     asked = question("item", items_per_user=5)
     assert all_counts(made(pa.Table.from_pylist(rows)), asked) == twin.counts(kept)
 

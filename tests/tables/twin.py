@@ -1,7 +1,7 @@
 """Bounding and counting done slowly in plain Python: what every engine must agree with, row for row.
 
-It hashes as the statements do, so that for users and items that are text or whole numbers not only the bounds but
-the choice itself can be compared.
+It encodes and hashes as the statements do, so that for users and items that are text or whole numbers not only
+the bounds but the choice itself can be compared.
 """
 
 from __future__ import annotations
@@ -19,15 +19,21 @@ Row = dict[str, Any]
 Label = tuple[Any, ...]
 Pairs = dict[Any, dict[Label, int]]
 """Of each user: the items with the number of rows."""
+Key = Callable[[str], Any]
+"""The key of a text, by which a user's items are chosen."""
 
 
-def key(secret: bytes, user: Any, label: Label, digits: int = KEY_DIGITS) -> str:
-    """The key by which a user's items are chosen."""
+def encoded(secret: bytes, user: Any, label: Label) -> str:
+    """What is hashed for a user's item: different for different secrets, users and items."""
     *first, last = (str(part) for part in label)
     text = base64.urlsafe_b64encode(secret).decode().rstrip("=")
     text += f"{len(str(user).encode())}:{user}:"
-    text += "".join(f"{len(part.encode())}:{part}" for part in first) + last
-    return hashlib.sha256(text.encode()).hexdigest()[:digits]
+    return text + "".join(f"{len(part.encode())}:{part}" for part in first) + last
+
+
+def sha256(text: str) -> str:
+    """The key of a text in every engine that has none of its own."""
+    return hashlib.sha256(text.encode()).hexdigest()[:KEY_DIGITS]
 
 
 def pairs(
@@ -53,14 +59,14 @@ def is_no_value(part: Any) -> bool:
     return part is None or (isinstance(part, float) and math.isnan(part))
 
 
-def bounded(found: Pairs, items_per_user: int | None, secret: bytes, digits: int = KEY_DIGITS) -> Pairs:
+def bounded(found: Pairs, items_per_user: int | None, secret: bytes, key: Key) -> Pairs:
     """The items that each user keeps: those whose key is strictly below the (N+1)-th smallest."""
     kept: Pairs = {}
     for who, items in found.items():
-        keys = {label: key(secret, who, label, digits) for label in items}
         if items_per_user is None or len(items) <= items_per_user:
             kept[who] = dict(items)
         else:
+            keys = {label: key(encoded(secret, who, label)) for label in items}
             limit = sorted(keys.values())[items_per_user]
             kept[who] = {label: n for label, n in items.items() if keys[label] < limit}
     return kept

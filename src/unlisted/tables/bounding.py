@@ -8,11 +8,10 @@ says it: pairs with equal keys stand or fall together, so a tie can drop a pair 
 most N pairs keep all, and no key is computed for them.
 
 Which pairs a user keeps depends on nothing but the secret and the user's own rows. So the bound holds whatever the
-hash does, and one user changes nothing in what another keeps. The hash decides only how fair the choice is.
-SHA-256 under a fresh secret of 128 bits, over an encoding that no two pairs share, cannot be told from a uniform
-choice, and nobody who writes rows can make an item win or two items tie. Engines' own hash functions are faster,
-but not keyed: with some of them the items of every user stand in the same order but for a mask. Every engine has
-SHA-256, so that all of them make the same choice.
+hash does, and one user changes nothing in what another keeps: privacy does not rest on the hash. It decides only
+how fair the choice is. What is hashed begins with a fresh secret of 128 bits and is an encoding that no two pairs
+share. The hash is SHA-256, which every engine has, so that all of them make the same choice; an engine may bring
+its own (`OwnKey`) where SHA-256 would cost more than the counting itself.
 """
 
 # ruff: noqa: S608 - statements are made of quoted names, whole numbers and a secret in base64
@@ -26,13 +25,13 @@ from dataclasses import dataclass
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.bits import fresh_bits
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.engines.engine import SOURCE, Engine
+from unlisted.tables.engines.engine import SOURCE, Engine, OwnKey
 from unlisted.tables.question import Question
 
 SECRET_BYTES = 16
 KEY_DIGITS = 12
 """Hexadecimal digits of a key: 48 bits. Two of a user's thousand items tie with probability 2e-9, and a tie only
-drops; texts of up to twelve bytes are what the embedded engine sorts fastest."""
+drops; short texts are sorted faster."""
 
 LARGEST_BOUND = 2**62
 """No table has that many rows, so larger bounds mean the same as this one, and this one fits every engine."""
@@ -121,7 +120,7 @@ WITH "pairs" AS MATERIALIZED ({pairs}),
     SELECT "u" AS "h", {_prefix(secret)} AS "prefix" FROM "pairs" GROUP BY "u" HAVING COUNT(*) > {bound}
 ),
 "keyed" AS (
-    SELECT "u", {carried}, {_key(items)} AS "k" FROM "pairs" JOIN "heavy" ON "u" = "h"
+    SELECT "u", {carried}, {_key(engine, items)} AS "k" FROM "pairs" JOIN "heavy" ON "u" = "h"
 ),
 "ranked" AS (
     SELECT {carried}, COUNT(*) OVER (PARTITION BY "u" ORDER BY "k") AS "r" FROM "keyed"
@@ -165,8 +164,8 @@ def _prefix(secret: bytes) -> str:
     return f"'{digits}' || CAST(STRLEN({user}) AS VARCHAR) || ':' || {user} || ':'"
 
 
-def _key(items: tuple[ItemColumn, ...]) -> str:
-    """Return the key of a pair. Every text but the last carries its length, so that no two items hash the same."""
+def _key(engine: Engine, items: tuple[ItemColumn, ...]) -> str:
+    """Return the key of a pair. Every text but the last carries its length, so that no two are hashed alike."""
     parts = [f"CAST(STRLEN({item.text}) AS VARCHAR) || ':' || {item.text}" for item in items[:-1]]
     encoded = " || ".join(['"prefix"', *parts, items[-1].text])
-    return f"LEFT(SHA256({encoded}), {KEY_DIGITS})"
+    return engine.key(encoded) if isinstance(engine, OwnKey) else f"LEFT(SHA256({encoded}), {KEY_DIGITS})"

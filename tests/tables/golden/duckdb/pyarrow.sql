@@ -4,7 +4,7 @@ WITH "pairs" AS MATERIALIZED (SELECT DISTINCT "u", "i0" FROM (SELECT "u", "i0" F
     SELECT "u" AS "h", 'AAECAwQFBgcICQoLDA0ODw' || CAST(STRLEN(CAST("u" AS VARCHAR)) AS VARCHAR) || ':' || CAST("u" AS VARCHAR) || ':' AS "prefix" FROM "pairs" GROUP BY "u" HAVING COUNT(*) > 10
 ),
 "keyed" AS (
-    SELECT "u", "i0", LEFT(SHA256("prefix" || "i0"), 12) AS "k" FROM "pairs" JOIN "heavy" ON "u" = "h"
+    SELECT "u", "i0", HASH("prefix" || "i0") AS "k" FROM "pairs" JOIN "heavy" ON "u" = "h"
 ),
 "ranked" AS (
     SELECT "i0", COUNT(*) OVER (PARTITION BY "u" ORDER BY "k") AS "r" FROM "keyed"
@@ -22,7 +22,7 @@ SELECT "i0", "n" FROM (WITH "pairs" AS MATERIALIZED (SELECT DISTINCT "u", "i0" F
     SELECT "u" AS "h", 'AAECAwQFBgcICQoLDA0ODw' || CAST(STRLEN(CAST("u" AS VARCHAR)) AS VARCHAR) || ':' || CAST("u" AS VARCHAR) || ':' AS "prefix" FROM "pairs" GROUP BY "u" HAVING COUNT(*) > 10
 ),
 "keyed" AS (
-    SELECT "u", "i0", LEFT(SHA256("prefix" || "i0"), 12) AS "k" FROM "pairs" JOIN "heavy" ON "u" = "h"
+    SELECT "u", "i0", HASH("prefix" || "i0") AS "k" FROM "pairs" JOIN "heavy" ON "u" = "h"
 ),
 "ranked" AS (
     SELECT "i0", COUNT(*) OVER (PARTITION BY "u" ORDER BY "k") AS "r" FROM "keyed"
@@ -52,7 +52,7 @@ WITH "pairs" AS MATERIALIZED (SELECT "u", "i0", "i1", "z1", LEAST(COUNT(*), 3) A
     SELECT "u" AS "h", 'AAECAwQFBgcICQoLDA0ODw' || CAST(STRLEN(CAST("u" AS VARCHAR)) AS VARCHAR) || ':' || CAST("u" AS VARCHAR) || ':' AS "prefix" FROM "pairs" GROUP BY "u" HAVING COUNT(*) > 10
 ),
 "keyed" AS (
-    SELECT "u", "i0", "i1", "z1", "m", LEFT(SHA256("prefix" || CAST(STRLEN("i0") AS VARCHAR) || ':' || "i0" || CAST("i1" AS VARCHAR)), 12) AS "k" FROM "pairs" JOIN "heavy" ON "u" = "h"
+    SELECT "u", "i0", "i1", "z1", "m", HASH("prefix" || CAST(STRLEN("i0") AS VARCHAR) || ':' || "i0" || CAST("i1" AS VARCHAR)) AS "k" FROM "pairs" JOIN "heavy" ON "u" = "h"
 ),
 "ranked" AS (
     SELECT "i0", "i1", "z1", "m", COUNT(*) OVER (PARTITION BY "u" ORDER BY "k") AS "r" FROM "keyed"
@@ -70,7 +70,7 @@ SELECT "i0", CASE WHEN "z1" THEN -ABS("i1") ELSE "i1" END AS "i1", "n" FROM (WIT
     SELECT "u" AS "h", 'AAECAwQFBgcICQoLDA0ODw' || CAST(STRLEN(CAST("u" AS VARCHAR)) AS VARCHAR) || ':' || CAST("u" AS VARCHAR) || ':' AS "prefix" FROM "pairs" GROUP BY "u" HAVING COUNT(*) > 10
 ),
 "keyed" AS (
-    SELECT "u", "i0", "i1", "z1", "m", LEFT(SHA256("prefix" || CAST(STRLEN("i0") AS VARCHAR) || ':' || "i0" || CAST("i1" AS VARCHAR)), 12) AS "k" FROM "pairs" JOIN "heavy" ON "u" = "h"
+    SELECT "u", "i0", "i1", "z1", "m", HASH("prefix" || CAST(STRLEN("i0") AS VARCHAR) || ':' || "i0" || CAST("i1" AS VARCHAR)) AS "k" FROM "pairs" JOIN "heavy" ON "u" = "h"
 ),
 "ranked" AS (
     SELECT "i0", "i1", "z1", "m", COUNT(*) OVER (PARTITION BY "u" ORDER BY "k") AS "r" FROM "keyed"
