@@ -430,3 +430,13 @@ def test_labels_keep_their_types() -> None:
         assert answer.to_arrow().schema.field(item).type == kind
         assert len(answer) == 2
         json.dumps(answer.as_dict(), allow_nan=False)
+
+
+def test_times_finer_than_python_holds_are_read_as_text() -> None:
+    """Python's own times end at microseconds; an answer that is paid for must be readable all the same."""
+    moments = pa.array([1] * 500, pa.timestamp("ns"))
+    rows = pa.table({"user": pa.array(range(500)), "moment": moments})
+    plan = ul.table(rows, user="user").histogram(
+        "moment", budget=ul.Budget(epsilon=1, delta=1e-8), items_per_user=1
+    )
+    assert plan.run().rows[0]["moment"] == "1970-01-01 00:00:00.000000001"

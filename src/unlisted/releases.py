@@ -64,7 +64,7 @@ class Release:
     @property
     def rows(self) -> list[dict[str, Any]]:
         """The rows as a list of dicts."""
-        return list(self.table.to_pylist())
+        return rows_of(self.table)
 
     @property
     def reading(self) -> str:
@@ -138,10 +138,18 @@ class Release:
         return as_text(self, _SHOWN_ROWS)
 
 
+def rows_of(table: pa.Table) -> list[dict[str, Any]]:
+    """Return rows as dicts. Times finer than Python's own become text: what is paid for must be readable."""
+    for at, column in enumerate(table.schema):
+        if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+            table = table.set_column(at, column.name, table.column(at).cast(pa.string()))
+    return list(table.to_pylist())
+
+
 def as_text(release: Release, most: int | None = None) -> str:
     """Draw a release as a plain table: all rows, or so many of the first."""
     names, shown = release.table.column_names, release.table.slice(0, most)
-    rows = [[printable(row[name]) for name in names] for row in shown.to_pylist()]
+    rows = [[printable(row[name]) for name in names] for row in rows_of(shown)]
     lines = [f"Release of {len(release):,} rows: {release.reading}", *_drawn(names, rows)]
     if len(rows) < len(release):
         lines.append(f"… and {len(release) - len(rows):,} more rows")

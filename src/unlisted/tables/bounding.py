@@ -11,7 +11,7 @@ Which pairs a user keeps depends on nothing but the secret and the user's own ro
 hash does, and one user changes nothing in what another keeps: privacy does not rest on the hash. It decides only
 how fair the choice is. What is hashed begins with a fresh secret of 128 bits and is an encoding that no two pairs
 share. The hash is SHA-256, which every engine has, so that all of them make the same choice; an engine may bring
-its own (`OwnKey`) where SHA-256 would cost more than the counting itself.
+its own (`OwnKey`) where SHA-256 would slow the whole count down.
 """
 
 # ruff: noqa: S608 - statements are made of quoted names, whole numbers and a secret in base64

@@ -120,8 +120,8 @@ class DuckDBEngine:
     def key(self, text: str) -> str:
         """Return DuckDB's own 64-bit hash of a text.
 
-        Over texts that begin with a secret it chooses as uniformly as SHA-256 does, and bounding by SHA-256 takes
-        longer than all the rest of a count (`bench/speed/bounding.py`). What it lacks is a defence against crafted
+        Over texts that begin with a secret it chooses as uniformly as SHA-256 does, with which the whole count
+        would take about a quarter longer (`bench/speed/bounding.py`). What it lacks is a defence against crafted
         labels: two long ones can be made to tie whatever the secret is. Then a user over the bound who has both
         keeps both or none, and may keep fewer items than the bound, but never more.
         """
