@@ -9,14 +9,19 @@ A release is bounded counts, exact noise, and a price whose ceiling is reserved 
     tables/        rows -> bounded counts, inside the engine
     accuracy       how good an answer will be, before any data is touched
     intervals      error bars that stay honest after selection
+    bills          between a plan and whoever pays for it
     releases       the answer and its receipt
+    release_bytes  a release as a ledger keeps it
     plans          a question with a mechanism chosen and calibrated
     asking         what may be asked of a table
     given_counts   the same of counts that another system made
+    ledger/        the durable budget: accounts, immutable entries, balance as a fold
     charts         Altair
     demo/          a table of invented people
     cli/           one verb a file
 """
+
+import typing
 
 from unlisted.asking import PrivateTable, table
 from unlisted.errors import (
@@ -24,9 +29,12 @@ from unlisted.errors import (
     ChargedFailureError,
     InvalidArgumentError,
     InvalidCountsError,
+    LedgerError,
     UnlistedError,
 )
 from unlisted.given_counts import PrivateCounts, counts
+from unlisted.ledger import extra as ledger_extra
+from unlisted.ledger.terms import ResultsBudget
 from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
 from unlisted.mechanisms.running_histogram import RunningHistogram
@@ -40,6 +48,9 @@ from unlisted.plans import Plan
 from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.releases import Release
+
+if typing.TYPE_CHECKING:
+    from unlisted.ledger.ledger import Ledger
 
 __version__ = "0.1.0"
 
@@ -55,12 +66,15 @@ __all__ = [
     "InvalidArgumentError",
     "InvalidCountsError",
     "Law",
+    "Ledger",
+    "LedgerError",
     "PayWhatYouGet",
     "Plan",
     "PrivateCounts",
     "PrivateTable",
     "Ranking",
     "Release",
+    "ResultsBudget",
     "RunningHistogram",
     "Sensitivity",
     "ThresholdHistogram",
@@ -70,3 +84,13 @@ __all__ = [
     "counts",
     "table",
 ]
+
+
+_LATER = {"Ledger": ledger_extra.ledger_class}
+"""What most programs never touch and what needs an extra: imported on first use."""
+
+
+def __getattr__(name: str) -> type:
+    if name in _LATER:
+        return _LATER[name]()
+    raise AttributeError(f"module 'unlisted' has no attribute {name!r}")

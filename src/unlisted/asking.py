@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
 from unlisted.accuracy import Mechanism
+from unlisted.bills import Payer
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.families import Noise
@@ -55,6 +56,12 @@ class Counting(TypedDict, total=False):
     adjacency: Adjacency
 
 
+class Asked(Counting, total=False):
+    """How items are counted, and `account`: who pays. Without one nobody adds up what was asked before."""
+
+    account: Payer | None
+
+
 class Priced(TypedDict, total=False):
     """What a ranking may be told besides: to release the winners' counts, or a price for each draw and a δ."""
 
@@ -63,7 +70,7 @@ class Priced(TypedDict, total=False):
     delta: Number
 
 
-class Ranked(Counting, Priced, total=False):
+class Ranked(Asked, Priced, total=False):
     """All that a ranking of a table may be told; `items_per_user` is only needed to rank every count."""
 
     items_per_user: int | None
@@ -92,11 +99,11 @@ class PrivateTable:
         budget: Budget,
         items_per_user: int,
         noise: Noise = "auto",
-        **counting: Unpack[Counting],
+        **asked: Unpack[Asked],
     ) -> Plan:
         """Plan the counts of every value that enough users share (Algorithm 1)."""
-        question = _question(item, items_per_user, counting)
-        return histogram_plan(question, budget, noise, self._data(question))
+        question, account = _question(item, items_per_user, asked)
+        return histogram_plan(question, budget, noise, self._data(question)).paid_by(account)
 
     def top_histogram(
         self,
@@ -106,11 +113,11 @@ class PrivateTable:
         items_per_user: int | None = None,
         fetch: int = 1000,
         noise: Noise = "auto",
-        **counting: Unpack[Counting],
+        **asked: Unpack[Asked],
     ) -> Plan:
         """Plan the counts of the largest values, from the `fetch` + 1 largest counts alone (Algorithm 2)."""
-        question = _question(item, items_per_user, counting)
-        return top_histogram_plan(question, budget, fetch, noise, self._data(question))
+        question, account = _question(item, items_per_user, asked)
+        return top_histogram_plan(question, budget, fetch, noise, self._data(question)).paid_by(account)
 
     def top(
         self,
@@ -125,13 +132,14 @@ class PrivateTable:
 
         No bound on items per user is needed: the ranking is read from the `fetch` largest counts (else the
         larger of 1000 and 10·k). `fetch="all"` reads it from all counts and needs `items_per_user`. Either a
-        `budget` for the whole question, or `per_item_epsilon` and `delta`. With `counts=True` the winners'
-        counts follow.
+        `budget` for the whole question, or `per_item_epsilon` and `delta`, which an account that was opened with
+        results and questions supplies. With `counts=True` the winners' counts follow.
         """
         items_per_user = ranked.get("items_per_user")
-        priced, counting = _split(ranked)
-        question = _question(item, items_per_user, counting)
-        return top_plan(question, k, budget, fetch, priced, self._data(question))
+        priced, asked = _split(ranked)
+        question, account = _question(item, items_per_user, asked)
+        priced = priced_by(account, priced, budget)
+        return top_plan(question, k, budget, fetch, priced, self._data(question)).paid_by(account)
 
     def _data(self, question: Question) -> Data:
         def check() -> None:
@@ -146,7 +154,7 @@ class PrivateTable:
             with count_all(self._table, question, cut=_cut(mechanism), secret=fresh_secret()) as counts:
                 yield counts
 
-        return Data(self._table.user, question.items, check, counted)
+        return Data(self._table.user, self._table.source, question.items, check, counted)
 
 
 def table(
@@ -224,6 +232,14 @@ def top_found(ranking: Ranking, budget: Budget | None, priced: Priced) -> tuple[
     return Calibrated(mechanism, "each draw has the ε that was asked for."), spent
 
 
+def priced_by(account: Payer | None, priced: Priced, budget: Budget | None) -> Priced:
+    """Let an account that was opened with an ε a result and a δ a question say what nobody else said."""
+    if account is None or budget is not None or account.result_epsilon is None or account.question_delta is None:
+        return priced
+    supplied = Priced(per_item_epsilon=account.result_epsilon, delta=account.question_delta)
+    return {**supplied, **priced}
+
+
 def fetched_or_default(fetch: Fetch | None, k: int) -> int | None:
     """Return k̄: what was said, None for all counts, else the larger of 1000 and 10·k."""
     if isinstance(fetch, str) and fetch == "all":
@@ -270,17 +286,20 @@ def only_known(given: Mapping[str, Any], *known: type) -> None:
             raise InvalidArgumentError(name, value, f"one of the options {', '.join(names)}")
 
 
-def _split(ranked: Ranked) -> tuple[Priced, Counting]:
-    """Tell what a ranking may be told besides from how its items are counted."""
+def _split(ranked: Ranked) -> tuple[Priced, Asked]:
+    """Tell what a ranking may be told besides from what every question may be told."""
     only_known(ranked, Ranked)
     priced = {name: value for name, value in ranked.items() if name in Priced.__annotations__}
-    counting = {name: value for name, value in ranked.items() if name in Counting.__annotations__}
-    return cast("Priced", priced), cast("Counting", counting)
+    asked = {name: value for name, value in ranked.items() if name in Asked.__annotations__}
+    return cast("Priced", priced), cast("Asked", asked)
 
 
-def _question(item: Item, items_per_user: int | None, counting: Counting) -> Question:
-    only_known(counting, Counting)
-    return Question(cast("tuple[str, ...]", item), items_per_user=items_per_user, **counting)
+def _question(item: Item, items_per_user: int | None, asked: Asked) -> tuple[Question, Payer | None]:
+    """Check a question, and say who pays for it."""
+    only_known(asked, Asked)
+    counting = cast("Counting", {name: value for name, value in asked.items() if name != "account"})
+    question = Question(cast("tuple[str, ...]", item), items_per_user=items_per_user, **counting)
+    return question, asked.get("account")
 
 
 def make_plan(kind: str, question: Question, found: Calibrated[Any], budget: Budget, data: Data | None) -> Plan:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.guarantee import Guarantee
 
 
@@ -34,7 +35,7 @@ class Bill:
 
 @dataclass(frozen=True)
 class Paid:
-    """A release as it was stored, and the entry that settled it."""
+    """A release as it was stored, and the entry that settled it: now, or when the question was first asked."""
 
     release: bytes
     dataset: str
@@ -42,11 +43,17 @@ class Paid:
     number: int
     hash: str
 
+    @property
+    def stamp(self) -> dict[str, str | int]:
+        """What a receipt says of the entry, so that a ledger cut short or restored from a copy is found."""
+        return {"dataset": self.dataset, "account": self.account, "entry": self.number, "hash": self.hash}
+
 
 Deliver = Callable[[], tuple[bytes, Guarantee]]
 """Touches the data; returns the release as bytes and what it really used."""
 
 
+@runtime_checkable
 class Payer(Protocol):
     """Someone who may spend: an account of a ledger."""
 
@@ -68,3 +75,11 @@ class Payer(Protocol):
     def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
         """Answer a question: from the store if it was answered before, else by reserving, running, settling."""
         ...
+
+
+def require_payer(account: object) -> Payer | None:
+    """Refuse what is no account: a name alone pays nothing."""
+    if account is None or isinstance(account, Payer):
+        return account
+    hint = 'For example: ul.Ledger("budget.db").account("ads-team").'
+    raise InvalidArgumentError("account", account, "an account of a ledger", hint)

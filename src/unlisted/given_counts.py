@@ -22,12 +22,14 @@ from unlisted.asking import (
     fetched_or_default,
     make_plan,
     only_known,
+    priced_by,
     require_budget,
     require_fetch,
     require_items,
     require_noise,
     top_found,
 )
+from unlisted.bills import Payer
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.counts import BoundedCounts, Ties
 from unlisted.mechanisms.families import Noise
@@ -48,7 +50,8 @@ class Declared(TypedDict, total=False):
     `count_per_item` is the most one user adds to one count; `fetch` is k̄ if these are the k̄ + 1 largest counts;
     `minimum_count` is κ if a `HAVING n >= κ` cut smaller ones off; `ties` is "label" if equal counts at the cut
     were taken in the order of their labels' bytes, else "unknown", which is what is taken for granted where a cut
-    was made and nothing is said.
+    was made and nothing is said. `user` and `source` are what a ledger calls whose counts these are and where they
+    came from; an account needs them only where its data set has them fixed.
     """
 
     count_per_item: int
@@ -56,13 +59,25 @@ class Declared(TypedDict, total=False):
     minimum_count: int
     ties: Ties
     adjacency: Adjacency
+    user: str
+    source: str
+
+
+class PaidRanking(Priced, total=False):
+    """What a ranking may be told besides, and who pays for it."""
+
+    account: Payer | None
 
 
 class PrivateCounts:
     """Declared counts, and the questions that may be asked of them."""
 
-    def __init__(self, counts: BoundedCounts, item: Item) -> None:
+    def __init__(
+        self, counts: BoundedCounts, item: Item, user: str | None = None, source: str = "declared counts"
+    ) -> None:
         self._counts = counts
+        self._user = user
+        self._source = source
         self._question = _question(counts.sensitivity, item)
         kind, names = counts.labels.type, self._question.items
         columns = kind.num_fields if pa.types.is_struct(kind) else 1
@@ -73,7 +88,7 @@ class PrivateCounts:
     def __repr__(self) -> str:
         return repr(self._counts)
 
-    def histogram(self, *, budget: Budget, noise: Noise = "auto") -> Plan:
+    def histogram(self, *, budget: Budget, noise: Noise = "auto", account: Payer | None = None) -> Plan:
         """Plan the counts of every label that enough users share (Algorithm 1)."""
         counts = self._counts
         self._require_all("A histogram")
@@ -81,22 +96,30 @@ class PrivateCounts:
         found = ThresholdHistogram.for_budget(
             require_budget(budget), counts.sensitivity, require_noise(noise), counts.minimum_count
         )
-        return self._plan("histogram", found, budget)
+        return self._plan("histogram", found, budget).paid_by(account)
 
-    def top_histogram(self, *, budget: Budget, fetch: int | None = None, noise: Noise = "auto") -> Plan:
+    def top_histogram(
+        self,
+        *,
+        budget: Budget,
+        fetch: int | None = None,
+        noise: Noise = "auto",
+        account: Payer | None = None,
+    ) -> Plan:
         """Plan the counts of the largest labels (Algorithm 2)."""
         counts = self._counts
         fetched = self._within(require_fetch(fetch if fetch is not None else counts.fetched or 1000))
         found = TopHistogram.for_budget(
             require_budget(budget), counts.sensitivity, fetched, require_noise(noise), counts.ties
         )
-        return self._plan("top-histogram", found, budget)
+        return self._plan("top-histogram", found, budget).paid_by(account)
 
     def top(
-        self, *, k: int, budget: Budget | None = None, fetch: Fetch | None = None, **priced: Unpack[Priced]
+        self, *, k: int, budget: Budget | None = None, fetch: Fetch | None = None, **ranked: Unpack[PaidRanking]
     ) -> Plan:
         """Plan a ranking of the k most common labels (Algorithm 3)."""
-        only_known(priced, Priced)
+        only_known(ranked, PaidRanking)
+        account = ranked.pop("account", None)
         counts, length = self._counts, whole("k", k)
         fetched = counts.fetched if fetch is None and counts.fetched else fetched_or_default(fetch, length)
         if fetched is None:
@@ -105,8 +128,8 @@ class PrivateCounts:
         else:
             self._within(fetched)
         ranking = Ranking(length, fetched, counts.sensitivity, counts.ties)
-        found, spent = top_found(ranking, budget, priced)
-        return self._plan("top", found, spent)
+        found, spent = top_found(ranking, budget, priced_by(account, ranked, budget))
+        return self._plan("top", found, spent).paid_by(account)
 
     def _require_all(self, what: str) -> None:
         if self._counts.fetched is not None:
@@ -125,7 +148,7 @@ class PrivateCounts:
         def counted(_mechanism: Mechanism) -> Iterator[BoundedCounts]:
             yield self._counts
 
-        data = Data(None, self._question.items, lambda: None, counted)
+        data = Data(self._user, self._source, self._question.items, lambda: None, counted)
         return make_plan(kind, self._question, found, budget, data)
 
 
@@ -163,7 +186,7 @@ def counts(
         # Where all counts are here, the cut is made here, by the labels. Elsewhere nobody knows unless told.
         ties=declared.get("ties", "label" if fetch is None else "unknown"),
     )
-    return PrivateCounts(bounded, item)
+    return PrivateCounts(bounded, item, declared.get("user"), declared.get("source", "declared counts"))
 
 
 def _question(sensitivity: Sensitivity, item: Item) -> Question:

@@ -7,9 +7,11 @@ data.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,7 @@ import pyarrow as pa
 
 from unlisted import intervals
 from unlisted.accuracy import Accuracy, Mechanism, accuracy_of
+from unlisted.bills import Bill, Payer, require_payer
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.counts import BoundedCounts
@@ -43,11 +46,13 @@ Counted = Callable[[Mechanism], AbstractContextManager[BoundedCounts | CountProf
 class Data:
     """Where a plan will get its counts: whose, the item columns, and two steps that are kept apart.
 
-    `user` is the column that says whose row it is, None for counts that were made elsewhere. `check` looks at the
-    schema and may refuse, at no cost; `counted` touches data, so whatever fails in it is charged.
+    `user` is the column that says whose row it is, None for counts that were made elsewhere. `source` is what the
+    rows are called in a ledger. `check` looks at the schema and may refuse, at no cost; `counted` touches data, so
+    whatever fails in it is charged.
     """
 
     user: str | None
+    source: str
     items: tuple[str, ...]
     check: Callable[[], None]
     counted: Counted
@@ -58,7 +63,7 @@ class Plan:
     """A question that is ready to run.
 
     `asked` is the question as plain values (kind, bounds, predicate), for the plan's text and the receipt.
-    `data` is None for a preview, which cannot run.
+    `data` is None for a preview, which cannot run. `account` is who pays; without one nobody keeps the books.
     """
 
     mechanism: Mechanism
@@ -66,10 +71,15 @@ class Plan:
     at_delta: Fraction
     asked: Mapping[str, Any]
     data: Data | None = field(compare=False)
+    account: Payer | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         # What a receipt says was asked must be what was asked.
         object.__setattr__(self, "asked", frozen(self.asked))
+
+    def paid_by(self, account: Payer | None) -> Plan:
+        """Return the same plan, paid by an account of a ledger; None leaves it without one."""
+        return replace(self, account=require_payer(account))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -114,18 +124,53 @@ class Plan:
 
         return plan_chart(self)
 
-    def run(self) -> Release:
-        """Touch the data, once, and release the answer."""
+    def run(self, *, idempotency_key: str | None = None) -> Release:
+        """Touch the data, once, and release the answer.
+
+        With an account, the ceiling is reserved first and what was really used is settled after. The key names
+        this one request: asked again with it, the first answer comes back and nothing more is charged.
+        """
         if self.data is None:
             raise InvalidArgumentError(
                 "plan", "a preview", "a plan made on a table", 'Say ul.table("…", user="…").histogram(…) instead.'
             )
         self.data.check()
+        if self.account is not None:
+            return self._paid(self.data, self.account, idempotency_key)
+        if idempotency_key is not None:
+            hint = "Without an account nothing is kept, so nothing can be asked again."
+            raise InvalidArgumentError("idempotency_key", idempotency_key, "given with an account", hint)
         release = self._answered(self.data)
         if release is None:
             # Raised anew, out here: neither the cause nor a frame that saw data hangs on what the caller gets.
             raise ChargedFailureError
         return release
+
+    def bill(self, data: Data) -> Bill:
+        """Return what the question may cost, and its name: equal questions have equal names."""
+        asked = json.dumps([thawed(self.asked), repr(self.mechanism), str(self.at_delta)], sort_keys=True)
+        ranking = self.mechanism if isinstance(self.mechanism, TopK) else None
+        return Bill(
+            ceiling=self.guarantee,
+            question=hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest(),
+            unit=data.user or "user",
+            adjacency=self.asked["adjacency"],
+            source=data.source,
+            result=None if ranking is None else ranking.draw_price(),
+            result_epsilon=None if ranking is None else ranking.epsilon,
+        )
+
+    def _paid(self, data: Data, account: Payer, idempotency_key: str | None) -> Release:
+        """Answer on an account: the release that comes back is the one that the ledger keeps."""
+
+        def deliver() -> tuple[bytes, Guarantee]:
+            release = self._answered(data)
+            if release is None:
+                raise ChargedFailureError
+            return release.to_bytes(), release.guarantee
+
+        paid = account.pay(self.bill(data), deliver, idempotency_key)
+        return replace(Release.from_bytes(paid.release), stamp=paid.stamp)
 
     def _answered(self, data: Data) -> Release | None:
         """Count and release; None if that failed, which the owner's log then tells about."""
@@ -140,7 +185,9 @@ class Plan:
     def _released(self, answer: Answer, items: tuple[str, ...]) -> Release:
         complete = not answer.stopped if self.complete is None else self.complete
         columns = {**_item_columns(answer.labels, items), **_number_columns(self.mechanism, answer)}
-        return Release(pa.table(columns), complete, self.guarantee, self.at_delta, self.as_dict())
+        # Only an account that reserved the ceiling first may hand the rest back.
+        cost = self.guarantee if self.account is None else answer.spent
+        return Release(pa.table(columns), complete, cost, self.at_delta, self.as_dict())
 
     def __repr__(self) -> str:
         return "\n".join(_lines(self))
@@ -208,6 +255,9 @@ def _lines(plan: Plan) -> list[str]:
     if expected.half_width is not None:
         lines.append(f"Counts are within ±{expected.half_width:,} of the bounded count, 95 % of the time")
     lines.append(f"Why: {plan.reason}")
+    if plan.account is not None:
+        only = ", which pays only for what comes back" if isinstance(mechanism, TopK) else ""
+        lines.append(f"Paid by: the account {plan.account.name!r}{only}")
     if plan.data is None:
         lines.append("A preview: no data was named, none was touched.")
     return lines

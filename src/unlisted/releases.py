@@ -43,7 +43,7 @@ class Release:
     `table` holds the item columns and then `count`, `low`, `high` (or `rank`). `complete` says whether the
     answer is all there was to say: for a histogram yes, for the largest counts no, for a ranking whether k
     labels came out. `plan` is what was asked and how, as plain values; `low` and `high` are 95 % intervals of
-    the bounded count.
+    the bounded count. `stamp` names the entry of the ledger that it was paid with, if an account paid.
     """
 
     table: pa.Table
@@ -52,14 +52,16 @@ class Release:
     at_delta: Fraction
     plan: Mapping[str, Any]
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
+    stamp: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "plan", frozen(self.plan))
+        object.__setattr__(self, "stamp", frozen(self.stamp))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A read-only view cannot be pickled; what it shows can.
         kept = (self.table, self.complete, self.guarantee, self.at_delta, thawed(self.plan), self.time)
-        return Release, kept
+        return Release, (*kept, thawed(self.stamp))
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -108,6 +110,19 @@ class Release:
 
         return release_chart(self, most)
 
+    def to_bytes(self) -> bytes:
+        """Return the release as bytes that `from_bytes` reads."""
+        from unlisted.release_bytes import release_to_bytes  # noqa: PLC0415 - it knows releases
+
+        return release_to_bytes(self)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Release:
+        """Read a release that `to_bytes` wrote."""
+        from unlisted.release_bytes import release_from_bytes  # noqa: PLC0415 - it knows releases
+
+        return release_from_bytes(data)
+
     def as_dict(self) -> dict[str, Any]:
         """Return rows, guarantee and plan as plain values: what `--format json` prints."""
         return {
@@ -132,6 +147,7 @@ class Release:
             "released_sha256": hashlib.sha256(rows).hexdigest(),
             "versions": _versions(),
             "time": self.time.isoformat(timespec="seconds"),
+            **({} if self.stamp is None else {"ledger": thawed(self.stamp)}),
         }
 
     def __repr__(self) -> str:

@@ -19,6 +19,7 @@ ORDER = (
     "printing",
     "bills",
     "releases",
+    "release_bytes",
     "plans",
     "asking",
     "given_counts",
@@ -35,8 +36,8 @@ ORDER = (
 FRONT = ("__init__", "__main__")
 """The two front doors. They stand at the end, and nothing inside the house goes through them."""
 
-HANDED_OVER = {("releases", "charts"), ("plans", "charts")}
-"""`release.chart()` and `plan.chart()` hand themselves over to the charts, inside the method, when called."""
+HANDED_OVER = {("releases", "charts"), ("plans", "charts"), ("releases", "release_bytes")}
+"""`release.chart()`, `plan.chart()` and `release.to_bytes()` hand themselves over, inside the method, when called."""
 
 
 def top_level(dotted_name: str) -> str:

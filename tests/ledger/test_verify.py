@@ -8,7 +8,7 @@ from tests.ledger.books import Clock, bill, budget, cost, delivers
 
 from unlisted.ledger.export import export_lines
 from unlisted.ledger.ledger import Ledger
-from unlisted.ledger.schema import accounts, datasets, entries
+from unlisted.ledger.schema import accounts, datasets, entries, questions
 from unlisted.ledger.verify import verify
 
 
@@ -28,6 +28,9 @@ TAMPERED = {
     "a hash": entries.update().where(entries.c.number == 3).values(hash="0" * 64),
     "a row taken out": entries.delete().where(entries.c.number == 5),
     "the last row taken out": entries.delete().where(entries.c.number == 8),
+    "a stored answer": questions.update().where(questions.c.reservation == 3).values(release=b"another"),
+    "a stored answer taken out": questions.delete().where(questions.c.reservation == 3),
+    "a settled answer opened again": questions.update().where(questions.c.reservation == 3).values(state="open"),
     "the account's balance": accounts.update().values(rho_used="0"),
     "the account's period": accounts.update().values(period_rho="-1"),
     "the data set's balance": datasets.update().values(rho_used="0"),
@@ -51,7 +54,7 @@ def test_a_tampered_row_is_found(ledger, change):
 def test_a_ledger_restored_from_an_older_copy_is_found_by_a_receipt(ledger, clock: Clock):
     account = filled(ledger).account("ads")
     paid = account.pay(bill("late"), delivers())
-    receipt = {"ledger": {"dataset": paid.dataset, "entry": paid.number, "hash": paid.hash}}
+    receipt = {"ledger": paid.stamp}
     assert verify(ledger, [receipt]) == []
     with ledger.store.writing() as connection:
         # Cut the last question off and put the cached state back: the chain alone looks whole.
@@ -61,6 +64,7 @@ def test_a_ledger_restored_from_an_older_copy_is_found_by_a_receipt(ledger, cloc
             datasets.update().values(last_number=8, last_hash=last, rho_used="0.15", delta_used="0.000000003")
         )
         connection.execute(accounts.update().values(rho_used="0.15", delta_used="0.000000003"))
+        connection.execute(questions.delete().where(questions.c.entry > 8))
     assert verify(ledger) == []
     assert "cut or restored" in verify(ledger, [receipt])[0]
     assert verify(ledger, [{}]) == ["a receipt names no entry of a ledger"]

@@ -95,7 +95,7 @@ def test_a_later_answer_that_does_not_match_the_earlier_one_fails_charged(
     engine = Changing(table(ROWS, user="user").engine, change)
 
     def ask() -> None:
-        with count_all(Table(engine, "user"), question("item"), cut=5, secret=SECRET) as found:
+        with count_all(Table(engine, "user", "a source"), question("item"), cut=5, secret=SECRET) as found:
             assert isinstance(found, CountProfile)
             engine.change()
             small_counts(found)

@@ -13,12 +13,11 @@ from unlisted.cli.budgets import (
     LedgerOption,
     balance_as_dict,
     bar,
-    open_ledger,
     said,
     spent_epsilon,
 )
 from unlisted.cli.groups import grouped
-from unlisted.cli.options import FormatChoice
+from unlisted.cli.options import FormatChoice, open_ledger
 from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.guarantee import Budget
 

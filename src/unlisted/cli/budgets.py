@@ -12,12 +12,11 @@ from unlisted.cli.options import BUDGET_PANEL, FormatChoice
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.terms import AnyBudget, ResultsBudget
-from unlisted.privacy.guarantee import Budget
+from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.releases import shown_up
 
 if TYPE_CHECKING:
     from unlisted.ledger.account import Balance
-    from unlisted.ledger.ledger import Ledger
 
 LedgerOption = Annotated[
     str, typer.Option(metavar="URL", help="The ledger: a file, or a PostgreSQL URL.", envvar="UNLISTED_LEDGER")
@@ -67,17 +66,6 @@ class AllowanceOptions:
         )
 
 
-def open_ledger(url: str) -> Ledger:
-    """Open a ledger. Its store is an extra, and takes longer to import than a small question to answer."""
-    try:
-        from unlisted.ledger.ledger import Ledger  # noqa: PLC0415
-    except ModuleNotFoundError:
-        raise InvalidArgumentError(
-            "--ledger", "SQLAlchemy", "installed", 'Run: pip install "unlisted[ledger]"'
-        ) from None
-    return Ledger(url)
-
-
 def balance_as_dict(balance: Balance) -> dict[str, Any]:
     """Return where an account stands as plain values."""
     account, dataset = balance.account, balance.dataset
@@ -96,6 +84,14 @@ def balance_as_dict(balance: Balance) -> dict[str, Any]:
     if in_period is not None:
         shown["period"] = {"name": balance.period_name, "left": _pair(in_period)}
     return shown
+
+
+def affordable(ceiling: Guarantee, balance: Balance) -> tuple[dict[str, Any], str]:
+    """Return where an account stands and whether a question would fit: as plain values, and as a line."""
+    fits = Amount.charge(ceiling).fits(balance.left)
+    answer = "the question fits" if fits else "the question does not fit"
+    line = f"The account {balance.account.name!r} has {said(balance.left)} left: {answer}.\n"
+    return {"account": balance_as_dict(balance) | {"fits": fits}}, line
 
 
 def spent_epsilon(used: Amount) -> dict[str, float]:

@@ -13,12 +13,11 @@ from unlisted.cli.budgets import (
     FormatOption,
     LedgerOption,
     bar,
-    open_ledger,
     said,
     spent_epsilon,
 )
 from unlisted.cli.groups import grouped
-from unlisted.cli.options import FormatChoice
+from unlisted.cli.options import FormatChoice, open_ledger
 
 if TYPE_CHECKING:
     from unlisted.ledger.state import DatasetState

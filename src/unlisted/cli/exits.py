@@ -29,6 +29,17 @@ _TYPED = {"source": "SOURCE", "k": "-k"} | {
     for name in (
         *("user", "item", "table", "types", "count", "rows_per_item", "items_per_user", "where", "adjacency"),
         *("epsilon", "rho", "delta", "per_item_epsilon", "noise", "fetch", "counts", "output", "chart", "receipt"),
+        *(
+            "ledger",
+            "account",
+            "dataset",
+            "budget",
+            "period",
+            "results",
+            "questions",
+            "version",
+            "idempotency_key",
+        ),
     )
 }
 """How the library's arguments are typed in a shell."""

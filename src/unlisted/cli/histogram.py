@@ -33,14 +33,16 @@ def histogram(
 
     Nobody needs to know the values beforehand, and a value that only a few users have stays hidden.
     """
-    plan = rows.open().histogram(
-        rows.item,
-        budget=spent.budget(),
-        items_per_user=bounded_items(counted),
-        noise=noise.value,
-        **counted.counting(),
-    )
-    run_and_write(plan, written, rows.source)
+    with spent.payer() as account:
+        plan = rows.open().histogram(
+            rows.item,
+            budget=spent.budget(),
+            items_per_user=bounded_items(counted),
+            noise=noise.value,
+            account=account,
+            **counted.counting(),
+        )
+        run_and_write(plan, written, rows.source, spent.idempotency_key)
 
 
 def bounded_items(counted: CountOptions) -> int:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from unlisted.cli.budgets import FormatOption, LedgerOption, open_ledger
-from unlisted.cli.options import FormatChoice
+from unlisted.cli.budgets import FormatOption, LedgerOption
+from unlisted.cli.options import FormatChoice, open_ledger
 from unlisted.cli.output import write_file
 from unlisted.errors import InvalidArgumentError
 

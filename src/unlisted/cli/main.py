@@ -10,9 +10,12 @@ from typing import Annotated
 import typer
 
 from unlisted import __version__
+from unlisted.cli.account import account
+from unlisted.cli.dataset import dataset
 from unlisted.cli.demo import demo
 from unlisted.cli.exits import Verbs, logging_to
 from unlisted.cli.histogram import histogram
+from unlisted.cli.ledger import ledger
 from unlisted.cli.preview import preview
 from unlisted.cli.top import top
 from unlisted.cli.top_histogram import top_histogram
@@ -30,6 +33,9 @@ app.command("histogram")(histogram)
 app.command("top")(top)
 app.command("top-histogram")(top_histogram)
 app.add_typer(preview, name="preview", no_args_is_help=True)
+app.add_typer(account, name="account")
+app.add_typer(dataset, name="dataset")
+app.add_typer(ledger, name="ledger")
 app.command("demo")(demo)
 
 

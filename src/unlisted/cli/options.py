@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from unlisted.asking import Counting, Fetch, PrivateTable, table
 from unlisted.errors import InvalidArgumentError
+from unlisted.ledger.extra import ledger_class
 from unlisted.privacy.guarantee import Budget
+
+if TYPE_CHECKING:
+    from unlisted.ledger.account import Account
+    from unlisted.ledger.ledger import Ledger
 
 SOURCE_PANEL, COUNT_PANEL, BUDGET_PANEL, OUTPUT_PANEL = "Data", "What is counted", "Budget", "Answer"
 
@@ -167,7 +174,7 @@ class CountOptions:
 
 @dataclass(frozen=True)
 class BudgetOptions:
-    """What the answer may cost."""
+    """What the answer may cost, and which account pays for it."""
 
     epsilon: Annotated[
         str | None,
@@ -191,6 +198,45 @@ class BudgetOptions:
             rich_help_panel=BUDGET_PANEL,
         ),
     ] = None
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            envvar="UNLISTED_LEDGER",
+            help="Charge an account of this ledger: a file, or a PostgreSQL URL.",
+            rich_help_panel=BUDGET_PANEL,
+        ),
+    ] = None
+    account: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The account that pays.", rich_help_panel=BUDGET_PANEL),
+    ] = None
+    idempotency_key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="A name for this request: asked again, its first answer comes back at no cost.",
+            rich_help_panel=BUDGET_PANEL,
+        ),
+    ] = None
+
+    @contextmanager
+    def payer(self) -> Iterator[Account | None]:
+        """Open the account that pays, if one was named."""
+        if self.account is None and self.ledger is None:
+            yield None
+            return
+        if self.account is None:
+            hint = "A ledger was named, so an account must pay. To keep no books, leave out --ledger."
+            raise InvalidArgumentError("--account", None, "given with --ledger", hint)
+        if self.ledger is None:
+            raise InvalidArgumentError("--ledger", None, "given with --account", "For example: --ledger budget.db")
+        with open_ledger(self.ledger) as ledger:
+            yield ledger.account(self.account)
+
+    def says_none(self) -> bool:
+        """Return whether nothing was said about the cost: an account may know it."""
+        return self.epsilon is None and self.rho is None and self.delta is None
 
     def budget(self) -> Budget:
         """Return the budget, or say what is missing."""
@@ -222,6 +268,11 @@ class OutputOptions:
         Path | None,
         typer.Option(help="Also write what was promised, as JSON.", rich_help_panel=OUTPUT_PANEL),
     ] = None
+
+
+def open_ledger(url: str) -> Ledger:
+    """Open the ledger that was named."""
+    return ledger_class()(url)
 
 
 def read_fetch(text: str | None) -> Fetch | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -18,6 +19,9 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.plans import Plan
 from unlisted.releases import NUMBERS, Release, as_text, escaped, printable, promise
 
+if TYPE_CHECKING:
+    from unlisted.ledger.account import Account
+
 __all__ = ["check_preview", "check_writable", "run_and_write", "working", "write_file", "write_preview"]
 
 _WRITERS: dict[FormatChoice, Callable[[Release], bytes]] = {
@@ -28,12 +32,16 @@ _WRITERS: dict[FormatChoice, Callable[[Release], bytes]] = {
 }
 
 
-def run_and_write(plan: Plan, options: OutputOptions, source: str) -> None:
+def run_and_write(plan: Plan, options: OutputOptions, source: str, idempotency_key: str | None = None) -> None:
     """Run a plan and put its release where it was asked for."""
     check_writable(options, source)
     with working("Counting"):
-        release = plan.run()
+        release = plan.run(idempotency_key=idempotency_key)
     write_release(release, options)
+    if release.stamp is not None:
+        stamp = release.stamp
+        paid = f"Paid by {stamp['account']!r}: entry {stamp['entry']} of the data set {stamp['dataset']!r}"
+        typer.echo(escaped(paid), err=True)
 
 
 def check_writable(options: OutputOptions, source: str | None = None) -> None:
@@ -96,10 +104,13 @@ def check_preview(options: OutputOptions) -> None:
     check_writable(options)
 
 
-def write_preview(plan: Plan, options: OutputOptions) -> None:
-    """Write what a plan would cost and how good it would be."""
+def write_preview(plan: Plan, options: OutputOptions, account: Account | None = None) -> None:
+    """Write what a plan would cost and how good it would be, and whether its account could pay."""
+    from unlisted.cli.budgets import affordable  # noqa: PLC0415 - most previews ask no account
+
+    paid, said = ({}, "") if account is None else affordable(plan.guarantee, account.balance())
     is_json = options.format is FormatChoice.json
-    data = as_json(plan.preview()) if is_json else f"{plan}\n".encode("utf-8", "backslashreplace")
+    data = as_json(plan.preview() | paid) if is_json else f"{plan}\n{said}".encode("utf-8", "backslashreplace")
     if options.output is None:
         _put(data)
     elif not _written(options.output, lambda: data):

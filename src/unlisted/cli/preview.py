@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
 
-from unlisted.asking import histogram_plan, top_histogram_plan, top_plan
+from unlisted.asking import histogram_plan, priced_by, top_histogram_plan, top_plan
+from unlisted.bills import Payer
 from unlisted.cli.groups import grouped
 from unlisted.cli.histogram import NoiseOption, bounded_items
 from unlisted.cli.options import (
@@ -35,7 +38,7 @@ def preview_histogram(
 ) -> None:
     """Preview `unlisted histogram`."""
     bounded_items(counted)
-    _write(histogram_plan(_question(named, counted), spent.budget(), noise.value), written)
+    _write(lambda _: histogram_plan(_question(named, counted), spent.budget(), noise.value), spent, written)
 
 
 @preview.command("top")
@@ -48,8 +51,13 @@ def preview_top(
     written: OutputOptions,
 ) -> None:
     """Preview `unlisted top`."""
-    priced, budget = rank.priced(spent), rank.budget(spent)
-    _write(top_plan(_question(named, counted), rank.k, budget, read_fetch(rank.fetch), priced), written)
+
+    def ranked(account: Payer | None) -> Plan:
+        budget = rank.budget(spent, account)
+        priced = priced_by(account, rank.priced(spent), budget)
+        return top_plan(_question(named, counted), rank.k, budget, read_fetch(rank.fetch), priced)
+
+    _write(ranked, spent, written)
 
 
 @preview.command("top-histogram")
@@ -63,7 +71,8 @@ def preview_top_histogram(
     noise: NoiseOption = NoiseChoice.auto,
 ) -> None:
     """Preview `unlisted top-histogram`."""
-    _write(top_histogram_plan(_question(named, counted), spent.budget(), fetch, noise.value), written)
+    question = _question(named, counted)
+    _write(lambda _: top_histogram_plan(question, spent.budget(), fetch, noise.value), spent, written)
 
 
 def _question(named: UnreadOptions, counted: CountOptions) -> Question:
@@ -72,6 +81,7 @@ def _question(named: UnreadOptions, counted: CountOptions) -> Question:
     return Question(items, items_per_user=counted.items_per_user, **counted.counting())
 
 
-def _write(plan: Plan, written: OutputOptions) -> None:
+def _write(planned: Callable[[Payer | None], Plan], spent: BudgetOptions, written: OutputOptions) -> None:
     check_preview(written)
-    write_preview(plan, written)
+    with spent.payer() as account:
+        write_preview(planned(account).paid_by(account), written, account)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from unlisted.asking import Priced
+from unlisted.bills import Payer
 from unlisted.cli.groups import grouped
 from unlisted.cli.options import (
     BUDGET_PANEL,
@@ -61,10 +62,11 @@ class RankOptions:
             raise InvalidArgumentError("--delta", None, "given with --per-item-epsilon")
         return Priced(counts=self.counts, per_item_epsilon=self.per_item_epsilon, delta=spent.delta)
 
-    def budget(self, spent: BudgetOptions) -> Budget | None:
-        """Return the budget for the whole question, unless each draw has its price."""
+    def budget(self, spent: BudgetOptions, account: Payer | None) -> Budget | None:
+        """Return the budget for the whole question, unless each draw has its price, here or by the account."""
         if self.per_item_epsilon is None:
-            return spent.budget()
+            known = account is not None and account.result_epsilon is not None
+            return None if known and spent.says_none() else spent.budget()
         if spent.epsilon is not None or spent.rho is not None:
             raise InvalidArgumentError(
                 "--per-item-epsilon", self.per_item_epsilon, "given without --epsilon and --rho"
@@ -81,13 +83,15 @@ def top(
     Only the order is released, so one user may hold any number of items. If fewer than k values are common
     enough, the ranking ends early.
     """
-    plan = rows.open().top(
-        rows.item,
-        k=rank.k,
-        budget=rank.budget(spent),
-        fetch=read_fetch(rank.fetch),
-        items_per_user=counted.items_per_user,
-        **counted.counting(),
-        **rank.priced(spent),
-    )
-    run_and_write(plan, written, rows.source)
+    with spent.payer() as account:
+        plan = rows.open().top(
+            rows.item,
+            k=rank.k,
+            budget=rank.budget(spent, account),
+            fetch=read_fetch(rank.fetch),
+            items_per_user=counted.items_per_user,
+            account=account,
+            **counted.counting(),
+            **rank.priced(spent),
+        )
+        run_and_write(plan, written, rows.source, spent.idempotency_key)

@@ -40,12 +40,14 @@ def top_histogram(
     For engines that answer a top-k query quickly and a full one slowly. Values compete with the first count that
     was left out.
     """
-    plan = rows.open().top_histogram(
-        rows.item,
-        budget=spent.budget(),
-        items_per_user=counted.items_per_user,
-        fetch=fetch,
-        noise=noise.value,
-        **counted.counting(),
-    )
-    run_and_write(plan, written, rows.source)
+    with spent.payer() as account:
+        plan = rows.open().top_histogram(
+            rows.item,
+            budget=spent.budget(),
+            items_per_user=counted.items_per_user,
+            fetch=fetch,
+            noise=noise.value,
+            account=account,
+            **counted.counting(),
+        )
+        run_and_write(plan, written, rows.source, spent.idempotency_key)

@@ -1,8 +1,8 @@
 """An account: reserve the ceiling, run, settle what was really used.
 
-    reserve   one transaction, before data is touched: does the ceiling fit the account, its period and the data
-    set? run       the mechanism draws. Whatever goes wrong from here on, the reservation stays. settle    one
-    transaction: the true cost replaces the ceiling, and the release is stored with it.
+    reserve   one transaction, before data is touched: does the ceiling fit account, period and data set?
+    run       the mechanism draws. Whatever goes wrong from here on, the reservation stays.
+    settle    one transaction: the true cost replaces the ceiling, and the release is stored with it.
 
 A release is therefore either delivered and charged, or charged and lost; it is never delivered twice with
 different noise. The same question on the same declared version of the data returns the stored release, byte for
@@ -11,6 +11,7 @@ byte, at no cost.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -23,6 +24,7 @@ from unlisted.bills import Bill, Deliver, Paid
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, LedgerError
 from unlisted.ledger import records
 from unlisted.ledger.amounts import Amount
+from unlisted.ledger.entries import Entry, Kind
 from unlisted.ledger.ledger import Change, Ledger
 from unlisted.ledger.owners import is_gone, this_process
 from unlisted.ledger.periods import period_of
@@ -141,7 +143,9 @@ class Account:
     def _settle(self, number: int, release: bytes, used: Guarantee) -> Paid:
         try:
             with self.ledger.changing(self.dataset, self.name) as change:
-                entry = end_reservation(change, self.name, number, "settled", Amount.charge(used))
+                # With its digest in the chain, a stored answer that somebody changes is found too.
+                body = {"release_sha256": hashlib.sha256(release).hexdigest()}
+                entry = end_reservation(change, self.name, number, "settled", Amount.charge(used), body)
                 row = sa.and_(questions.c.dataset == self.dataset, questions.c.reservation == number)
                 change.connection.execute(
                     questions.update().where(row).values(state="settled", release=release, entry=entry.number)
@@ -187,7 +191,9 @@ class Balance:
         return least if in_period is None else least.least(in_period)
 
 
-def end_reservation(change: Change, account: str, number: int, kind: Any, amount: Amount) -> Any:
+def end_reservation(
+    change: Change, account: str, number: int, kind: Kind, amount: Amount, body: dict[str, Any] | None = None
+) -> Entry:
     """Settle or forfeit an open reservation; a reservation ends once."""
     dataset = change.state.dataset.name
     held = records.read_held(change.connection, dataset, number)
@@ -197,7 +203,7 @@ def end_reservation(change: Change, account: str, number: int, kind: Any, amount
     if not amount.fits(held.amount):
         raise LedgerError("More was used than was reserved.")
     change.state = type(change.state)(change.state.dataset, change.state.accounts, {number: held})
-    return change.append(kind, account=account, reservation=number, amount=amount)
+    return change.append(kind, account=account, reservation=number, amount=amount, body=body)
 
 
 def forfeit(change: Change, account: str, number: int) -> None:

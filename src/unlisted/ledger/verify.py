@@ -1,7 +1,8 @@
-"""Does the book add up? The chain of hashes, the fold against cached balances, receipts against the chain."""
+"""Does the book add up? Chained hashes, the fold against cached balances, stored answers and receipts."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from typing import Any
@@ -12,11 +13,12 @@ from sqlalchemy import Connection
 from unlisted.errors import LedgerError
 from unlisted.ledger import records
 from unlisted.ledger.account import forfeit
+from unlisted.ledger.amounts import Amount
 from unlisted.ledger.entries import FIRST, Entry
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.owners import is_gone
 from unlisted.ledger.schema import questions
-from unlisted.ledger.state import DatasetState, State
+from unlisted.ledger.state import DatasetState, Held, State
 
 
 def verify(ledger: Ledger, receipts: Iterable[Mapping[str, Any]] = ()) -> list[str]:
@@ -45,8 +47,9 @@ def _dataset(connection: Connection, cached: DatasetState) -> list[str]:
     """Fold the entries of a data set from nothing and compare with what the store says."""
     where = f"data set {cached.name!r}"
     with closing(records.read_entries(connection, cached.name)) as listed:
+        answers: dict[int, str] = {}
         try:
-            state = _folded(cached.name, listed)
+            state = _folded(cached.name, listed, answers)
         except _BrokenChainError as broken:
             return [f"{where}: {broken}"]
     problems = _overspent(state, where)
@@ -57,15 +60,33 @@ def _dataset(connection: Connection, cached: DatasetState) -> list[str]:
             problems.append(
                 f"{where}: the cached balance of account {account.name!r} does not agree with the entries"
             )
-    return problems
+    return problems + [f"{where}: {found}" for found in _stored(connection, state, answers)]
+
+
+def _stored(connection: Connection, state: State, answers: Mapping[int, str]) -> list[str]:
+    """Compare what the store keeps of each reservation with what the entries say of it."""
+    problems, seen = [], set()
+    query = sa.select(questions).where(questions.c.dataset == state.dataset.name)
+    with connection.execution_options(yield_per=1_000).execute(query) as rows:
+        for row in rows:
+            number = row.reservation
+            if row.state == "open":
+                held = state.held.get(number)
+                if held != Held(row.account, Amount.read(row.rho, row.delta), row.period_name):
+                    problems.append(f"the reservation {number} is not what its entry says")
+            elif row.state == "settled" and answers.get(number) != hashlib.sha256(row.release or b"").hexdigest():
+                problems.append(f"the stored answer to the reservation {number} was changed")
+            seen.add(number)
+    missing = sorted((state.held.keys() | answers.keys()) - seen)
+    return problems + [f"what the store kept of the reservation {number} is missing" for number in missing]
 
 
 class _BrokenChainError(Exception):
     """An entry that cannot have been written where it stands."""
 
 
-def _folded(dataset: str, listed: Iterable[tuple[Entry, str]]) -> State:
-    """Return the state after all entries, each checked against the one before it."""
+def _folded(dataset: str, listed: Iterable[tuple[Entry, str]], answers: dict[int, str]) -> State:
+    """Return the state after all entries, each checked against the one before it; collect answers' digests."""
     state, previous = State(DatasetState(dataset)), FIRST
     for expected, (entry, stored_hash) in enumerate(listed, start=1):
         if entry.number != expected:
@@ -77,6 +98,8 @@ def _folded(dataset: str, listed: Iterable[tuple[Entry, str]]) -> State:
             state = state.after(entry)
         except (LedgerError, KeyError):
             raise _BrokenChainError(f"entry {entry.number} does not follow from the ones before it") from None
+        if entry.kind == "settled" and entry.reservation is not None:
+            answers[entry.reservation] = str(entry.body.get("release_sha256"))
     return state
 
 

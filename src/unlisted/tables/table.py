@@ -21,12 +21,14 @@ _POSTGRES = ("postgresql://", "postgres://")
 class Table:
     """Rows of users, somewhere. Making one opens nothing; asking for its columns reads no row.
 
-    A user is whoever shares a value in the column `user`; rows without one are not counted.
+    A user is whoever shares a value in the column `user`; rows without one are not counted. `source` is what a
+    ledger calls the rows.
     """
 
-    def __init__(self, engine: Engine, user: str) -> None:
+    def __init__(self, engine: Engine, user: str, source: str) -> None:
         self.engine = engine
         self.user = user
+        self.source = source
 
     def columns(self) -> Mapping[str, ColumnType]:
         """Return the columns and what they hold, without touching a row; the user's must be among them."""
@@ -58,7 +60,23 @@ def table(source: Any, *, user: str, table: str | None = None, types: Mapping[st
     """
     if not isinstance(user, str) or not user:
         raise InvalidArgumentError("user", user, "the name of the column that says whose row it is")
-    return Table(_engine(source, table, types), user)
+    return Table(_engine(source, table, types), user, source_name(source, table))
+
+
+def source_name(source: Any, table: str | None = None) -> str:
+    """Return what a ledger calls a source: where it is, without a password.
+
+    A data frame is nowhere, and every one is called the same: which one it is, the owner of the data set knows.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return "a data frame"
+    place = os.fspath(source)
+    if "://" in place:
+        scheme, _, rest = place.partition("://")
+        place = f"{scheme.lower()}://{rest.partition('?')[0].rpartition('@')[2]}"
+    else:
+        place = os.path.abspath(place)  # noqa: PTH100 - the text is a glob perhaps, and no link is followed
+    return place if table is None else f"{place}#{table}"
 
 
 def _engine(source: Any, table: str | None, types: Mapping[str, str] | None) -> Engine:
