@@ -46,7 +46,7 @@ def test_what_is_needed_at_once_is_seen(loaded: frozenset[str]) -> None:
 
 
 def test_public_names_are_what_all_says() -> None:
-    """What is bound at the front door, now or on first use, but for modules, is public, and the other way round."""
+    """What is bound at the front door, now or on first use, is public (modules apart), and the other way round."""
     bound = {
         name
         for name, value in vars(unlisted).items()

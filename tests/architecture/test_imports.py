@@ -37,7 +37,7 @@ FRONT = ("__init__", "__main__")
 """The two front doors. They stand at the end, and nothing inside the house goes through them."""
 
 HANDED_OVER = {("releases", "charts"), ("plans", "charts"), ("releases", "release_bytes")}
-"""`release.chart()`, `plan.chart()` and `release.to_bytes()` hand themselves over, inside the method, when called."""
+"""`release.chart()`, `plan.chart()` and `release.to_bytes()` hand themselves over, inside the method."""
 
 
 def top_level(dotted_name: str) -> str:
