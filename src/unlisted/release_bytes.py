@@ -49,17 +49,17 @@ def release_from_bytes(data: bytes) -> Release:
         header = json.loads(data[start:end])
         with pa.ipc.open_stream(data[end:]) as stream:
             table = stream.read_all()
-    except (ValueError, pa.ArrowInvalid):
+        return Release(
+            table,
+            header["complete"],
+            _guarantee_from_text(header["guarantee"]),
+            Fraction(header["at_delta"]),
+            header["plan"],
+            datetime.fromisoformat(header["time"]),
+        )
+    except (KeyError, OSError, TypeError, ValueError):
         hint = "The bytes are cut short or damaged."
         raise InvalidArgumentError("data", data[:20], "a whole release", hint) from None
-    return Release(
-        table,
-        header["complete"],
-        _guarantee_from_text(header["guarantee"]),
-        Fraction(header["at_delta"]),
-        header["plan"],
-        datetime.fromisoformat(header["time"]),
-    )
 
 
 def _guarantee_as_text(guarantee: Guarantee) -> dict[str, Any]:

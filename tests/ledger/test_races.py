@@ -74,3 +74,22 @@ def test_a_ledger_used_on_in_a_forked_child_speaks_on_its_own_connections(ledger
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert try_to_pay(account, "in the parent")
     assert verify(ledger) == []
+
+
+def test_eight_processes_open_the_same_new_account_at_once(ledger_url):
+    children = []
+    for _ in range(8):
+        child = os.fork()
+        if not child:
+            code = 9
+            try:
+                with Ledger(ledger_url) as own:
+                    own.open("ads", dataset="searches", budget=budget("0.3"))
+                    code = 0
+            finally:
+                os._exit(code)
+        children.append(child)
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 8
+    with Ledger(ledger_url) as ledger:
+        assert [entry.kind for entry in ledger.history()] == ["opened", "opened"]
+        assert verify(ledger) == []

@@ -23,8 +23,7 @@ from typing import Any
 OWNER = "owner"
 PASSWORD = "pa55-word-of-the-test-owner"
 
-# No durability is needed for a server that lives as long as the tests; without fsync it starts in half a second.
-SETTINGS = "-c fsync=off -c max_connections=30 -c shared_buffers=32MB -c unix_socket_directories=''"
+SETTINGS = "-c max_connections=40 -c shared_buffers=32MB -c unix_socket_directories=''"
 
 
 def why_not() -> str | None:
@@ -39,8 +38,12 @@ def why_not() -> str | None:
 
 
 @contextmanager
-def running_server() -> Iterator[str]:
-    """Start a server in a new folder, yield its URL, stop it and remove the folder."""
+def running_server(*, durable: bool = False) -> Iterator[str]:
+    """Start a server in a new folder, yield its URL, stop it and remove the folder.
+
+    One that lives as long as the tests need not be durable; without fsync it starts in half a second.
+    """
+    settings = SETTINGS if durable else f"-c fsync=off {SETTINGS}"
     programs, user = _programs(), _user()
     assert programs is not None
     # Not pytest's folder for temporary files: no other user may look into that one.
@@ -61,7 +64,7 @@ def running_server() -> Iterator[str]:
         run("initdb", "--auth=scram-sha-256", f"--pwfile={password_file}", f"--username={OWNER}",
             "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync")  # fmt: skip
         port = _free_port()
-        run("pg_ctl", "--wait", f"--log={home / 'log'}", f"--options=-h 127.0.0.1 -p {port} {SETTINGS}", "start")
+        run("pg_ctl", "--wait", f"--log={home / 'log'}", f"--options=-h 127.0.0.1 -p {port} {settings}", "start")
         try:
             yield f"postgresql://{OWNER}:{PASSWORD}@127.0.0.1:{port}/postgres"
         finally:

@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unlisted.cli.budgets import (
-    AllowanceOptions,
-    FormatOption,
-    LedgerOption,
-    balance_as_dict,
-    bar,
-    said,
-    spent_epsilon,
-)
+from unlisted.cli.budgets import AllowanceOptions, FormatOption, LedgerOption, ListChoice, echo_json
 from unlisted.cli.groups import grouped
-from unlisted.cli.options import FormatChoice, open_ledger
+from unlisted.cli.options import open_ledger
 from unlisted.errors import InvalidArgumentError
-from unlisted.privacy.guarantee import Budget
+from unlisted.ledger.showing import amounts_as_lines, balance_as_dict, bar, said
+from unlisted.ledger.terms import Terms, amount_of
+from unlisted.ledger.words import enough_for
+from unlisted.privacy.guarantee import Budget, Guarantee
 
 if TYPE_CHECKING:
     from unlisted.ledger.account import Balance
+    from unlisted.ledger.terms import AnyBudget
 
 account = typer.Typer(
     help="Open, show and close accounts: who may spend what on which data set.", no_args_is_help=True
 )
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The account's name.", show_default=False)]
-PeriodOption = Annotated[
-    str | None, typer.Option(help="An allowance that starts anew each day, week, month or year.")
-]
+
+
+@dataclass(frozen=True)
+class PeriodOptions:
+    """An allowance that starts anew, inside a total that does not."""
+
+    period: Annotated[
+        str | None, typer.Option(help="An allowance that starts anew each day, week, month or year.")
+    ] = None
+    period_rho: Annotated[str | None, typer.Option(metavar="R", help="The ρ of each period.")] = None
+    period_delta: Annotated[
+        str | None, typer.Option(metavar="D", help="The δ of each period; the account's whole δ unless said.")
+    ] = None
+
+    def budget(self, allowed: AnyBudget) -> Budget | None:
+        """Return the allowance of each period, if there are periods."""
+        if self.period is None and self.period_rho is None and self.period_delta is None:
+            return None
+        if self.period is None or self.period_rho is None:
+            raise InvalidArgumentError("--period", self.period, "given with --period-rho")
+        whole_delta = amount_of(allowed).guarantee().delta
+        return Budget(rho=self.period_rho, delta=self.period_delta or whole_delta)
 
 
 @account.command("create")
@@ -41,42 +57,46 @@ def create(
     ledger: LedgerOption,
     dataset: Annotated[str, typer.Option(metavar="D", help="The data set it spends on.", show_default=False)],
     allowed: AllowanceOptions,
-    period: PeriodOption = None,
-    period_rho: Annotated[str | None, typer.Option(metavar="R", help="The ρ of each period.")] = None,
+    each: PeriodOptions,
 ) -> None:
     """Open an account. On an unknown data set this opens the data set too, with the account's budget as its total.
 
     Loss adds up: over all accounts, and over all periods. A period's allowance starts anew, the lifetime total
     never does.
     """
-    with open_ledger(ledger) as book:
+    budget = allowed.budget()
+    period_budget = each.budget(budget)
+    # Read now: what is refused must not begin a ledger.
+    terms = Terms.of(budget, each.period, period_budget)
+    with open_ledger(ledger, create=True) as book:
         known = {one.name for one in book.datasets()}
-        each = _period_budget(allowed, period, period_rho)
-        opened = book.open(name, dataset=dataset, budget=allowed.budget(), period=period, period_budget=each)
-        if dataset not in known:
-            typer.echo(f"The data set {dataset!r} is new: its total is this account's budget.")
-        typer.echo(f"Account {name!r} on {dataset!r} may spend {said(opened.terms.total)}.")
+        book.open(name, dataset=dataset, budget=budget, period=each.period, period_budget=period_budget)
+    if dataset not in known:
+        typer.echo(f"The data set {dataset!r} is new: its total is this account's budget.")
+    typer.echo(f"Account {name!r} on {dataset!r} may spend {said(terms.total)}.")
 
 
 @account.command("show")
-def show(name: NameArgument, ledger: LedgerOption, format: FormatOption = FormatChoice.table) -> None:  # noqa: A002
+def show(name: NameArgument, ledger: LedgerOption, format: FormatOption = ListChoice.table) -> None:  # noqa: A002
     """Show what an account has spent, reserved and left."""
     with open_ledger(ledger) as book:
         balance = book.account(name).balance()
-    if format is FormatChoice.json:
-        typer.echo(json.dumps(balance_as_dict(balance), ensure_ascii=False, indent=2))
+    if format is ListChoice.json:
+        echo_json(balance_as_dict(balance))
     else:
         typer.echo("\n".join(_lines(balance)))
 
 
 @account.command("list")
-def list_accounts(ledger: LedgerOption, format: FormatOption = FormatChoice.table) -> None:  # noqa: A002
+def list_accounts(ledger: LedgerOption, format: FormatOption = ListChoice.table) -> None:  # noqa: A002
     """List all accounts."""
     with open_ledger(ledger) as book:
         balances = [book.account(one.name).balance() for _, one in book.accounts()]
-    if format is FormatChoice.json:
-        typer.echo(json.dumps([balance_as_dict(one) for one in balances], ensure_ascii=False, indent=2))
+    if format is ListChoice.json:
+        echo_json([balance_as_dict(one) for one in balances])
         return
+    if not balances:
+        typer.echo("There are no accounts yet. `unlisted account create` opens one.", err=True)
     for one in balances:
         state = one.account
         closed = "  closed" if state.closed else ""
@@ -94,27 +114,20 @@ def close(name: NameArgument, ledger: LedgerOption) -> None:
 
 def _lines(balance: Balance) -> list[str]:
     state, dataset = balance.account, balance.dataset
-    epsilon = spent_epsilon(state.used + state.reserved)
     lines = [
         f"Account {state.name!r} on the data set {dataset.name!r}{' (closed)' if state.closed else ''}",
-        f"  {bar(state.used, state.reserved, state.terms.total)}",
-        f"  total     {said(state.terms.total)}",
-        f"  spent     {said(state.used)}",
-        f"  reserved  {said(state.reserved)}",
-        f"  left      {said(balance.left)}",
-        f"  spent and reserved together are ({epsilon['epsilon']:.4g}, {epsilon['at_delta']:.3g})-DP",
-        f"  the data set has {said(dataset.left)} left for all its accounts",
+        *amounts_as_lines(state.terms.total, state.used, state.reserved, balance.left),
+        f"  The data set has {said(dataset.left)} left, which all its accounts share.",
     ]
     in_period = balance.left_in_period
     if in_period is not None:
-        lines.append(f"  {balance.period_name}: {said(in_period)} left; the total above never starts anew")
+        lines.append(
+            f"  {balance.period_name}: {said(in_period)} left. An allowance starts anew, the total never."
+        )
+    if state.terms.result_epsilon is not None:
+        epsilon = Fraction(state.terms.result_epsilon)
+        result = Guarantee(epsilon**2 / 8, Fraction(0))
+        questions = balance.left.guarantee().delta // Fraction(state.terms.question_delta or 1)
+        enough = enough_for(balance.left.guarantee(), result, epsilon)
+        lines.append(f"  What is left is {enough}, and for {questions:,} more questions.")
     return lines
-
-
-def _period_budget(allowed: AllowanceOptions, period: str | None, rho: str | None) -> Budget | None:
-    if period is None and rho is None:
-        return None
-    if period is None or rho is None or allowed.delta is None:
-        raise InvalidArgumentError("--period", period, "given with --period-rho and --delta")
-    # A period may use all of δ: δ is small, and what bounds a period is ρ.
-    return Budget(rho=rho, delta=allowed.delta)

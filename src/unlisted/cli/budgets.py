@@ -1,19 +1,20 @@
-"""What the ledger's verbs share: where the ledger is, how a budget is said, and how a balance is shown."""
+"""What the ledger's verbs share: where the ledger is, and how a budget is said."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unlisted.cli.options import BUDGET_PANEL, FormatChoice
+from unlisted.cli.options import BUDGET_PANEL
 from unlisted.errors import InvalidArgumentError
+from unlisted.formats import as_json
 from unlisted.ledger.amounts import Amount
+from unlisted.ledger.showing import balance_as_dict, said
 from unlisted.ledger.terms import AnyBudget, ResultsBudget
 from unlisted.privacy.guarantee import Budget, Guarantee
-from unlisted.releases import shown_up
 
 if TYPE_CHECKING:
     from unlisted.ledger.account import Balance
@@ -21,9 +22,16 @@ if TYPE_CHECKING:
 LedgerOption = Annotated[
     str, typer.Option(metavar="URL", help="The ledger: a file, or a PostgreSQL URL.", envvar="UNLISTED_LEDGER")
 ]
-FormatOption = Annotated[FormatChoice, typer.Option(help="table or json.")]
 
-_BAR = 30
+
+class ListChoice(StrEnum):
+    """How a listing is written."""
+
+    table = "table"
+    json = "json"
+
+
+FormatOption = Annotated[ListChoice, typer.Option(help="How it is written.")]
 
 
 @dataclass(frozen=True)
@@ -66,26 +74,6 @@ class AllowanceOptions:
         )
 
 
-def balance_as_dict(balance: Balance) -> dict[str, Any]:
-    """Return where an account stands as plain values."""
-    account, dataset = balance.account, balance.dataset
-    shown: dict[str, Any] = {
-        "account": account.name,
-        "dataset": dataset.name,
-        "closed": account.closed,
-        "total": _pair(account.terms.total),
-        "spent": _pair(account.used),
-        "reserved": _pair(account.reserved),
-        "left": _pair(balance.left),
-        "spent_epsilon": spent_epsilon(account.used + account.reserved),
-        "dataset_left": _pair(dataset.left),
-    }
-    in_period = balance.left_in_period
-    if in_period is not None:
-        shown["period"] = {"name": balance.period_name, "left": _pair(in_period)}
-    return shown
-
-
 def affordable(ceiling: Guarantee, balance: Balance) -> tuple[dict[str, Any], str]:
     """Return where an account stands and whether a question would fit: as plain values, and as a line."""
     fits = Amount.charge(ceiling).fits(balance.left)
@@ -94,28 +82,6 @@ def affordable(ceiling: Guarantee, balance: Balance) -> tuple[dict[str, Any], st
     return {"account": balance_as_dict(balance) | {"fits": fits}}, line
 
 
-def spent_epsilon(used: Amount) -> dict[str, float]:
-    """Return the ε that what was spent amounts to, at twice its δ (at 1e-9 if it has none)."""
-    guarantee = used.guarantee()
-    at_delta = min(Fraction(1, 2), 2 * guarantee.delta) or Fraction(1, 10**9)
-    return {"epsilon": shown_up(guarantee.epsilon(at_delta)), "at_delta": shown_up(at_delta)}
-
-
-def bar(used: Amount, reserved: Amount, total: Amount) -> str:
-    """Draw how much of a total's ρ is spent (full), reserved (shaded) and left (light)."""
-    if total.rho == 0:
-        return ""
-    full = _BAR * used.rho // total.rho
-    shaded = _BAR * (used.rho + reserved.rho) // total.rho - full
-    return "█" * full + "▒" * shaded + "░" * (_BAR - full - shaded) + f" {100 * used.rho // total.rho} %"
-
-
-def said(amount: Amount) -> str:
-    """Say an amount in a line."""
-    rho, delta = amount.texts
-    return f"ρ = {float(rho):.6g}, δ = {float(delta):.3g}"
-
-
-def _pair(amount: Amount) -> dict[str, str]:
-    rho, delta = amount.texts
-    return {"rho": rho, "delta": delta}
+def echo_json(value: object) -> None:
+    """Print plain values as JSON."""
+    typer.echo(as_json(value), nl=False)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unlisted.cli.budgets import (
-    AllowanceOptions,
-    FormatOption,
-    LedgerOption,
-    bar,
-    said,
-    spent_epsilon,
-)
+from unlisted.cli.budgets import AllowanceOptions, FormatOption, LedgerOption, ListChoice, echo_json
 from unlisted.cli.groups import grouped
-from unlisted.cli.options import FormatChoice, open_ledger
+from unlisted.cli.options import AdjacencyChoice, open_ledger
+from unlisted.ledger.showing import amounts_as_dict, amounts_as_lines, bar, said
+from unlisted.ledger.terms import amount_of
+from unlisted.releases import printable
+from unlisted.tables.table import source_name
 
 if TYPE_CHECKING:
     from unlisted.ledger.state import DatasetState
+    from unlisted.privacy.sensitivity import Adjacency
 
 dataset = typer.Typer(help="Open and show data sets: the totals that accounts share.", no_args_is_help=True)
 
@@ -32,32 +29,55 @@ class DeclaredOptions:
     """What the owner says of the data; what is left out, the first question fixes."""
 
     user: Annotated[str | None, typer.Option(help="The column that says whose row it is.")] = None
-    source: Annotated[str | None, typer.Option(help="Where the rows are, as questions will name it.")] = None
+    adjacency: Annotated[
+        AdjacencyChoice | None,
+        typer.Option(help="Whom questions protect: a user's presence, or also what one holds."),
+    ] = None
+    source: Annotated[
+        str | None, typer.Option(help="Where the rows are: the SOURCE of questions.", show_default=False)
+    ] = None
+    table: Annotated[str | None, typer.Option(help="The table inside a database.", show_default=False)] = None
     data_version: Annotated[
         str | None,
         typer.Option(help="A name for the present state of the data. With one, a repeated question is free."),
     ] = None
+
+    def neighbours(self) -> Adjacency | None:
+        """Return the adjacency as the library takes it."""
+        if self.adjacency is None:
+            return None
+        return "add_remove" if self.adjacency is AdjacencyChoice.add_remove else "replace"
+
+    def named_source(self) -> str | None:
+        """Return the source as questions name it: the whole path, or the URL without a password."""
+        return None if self.source is None else source_name(self.source, self.table)
 
 
 @dataset.command("create")
 @grouped
 def create(name: NameArgument, ledger: LedgerOption, allowed: AllowanceOptions, declared: DeclaredOptions) -> None:
     """Open a data set with a total that no set of accounts together can exceed."""
-    with open_ledger(ledger) as book:
-        opened = book.create_dataset(
+    budget = allowed.budget()
+    # Read now: what is refused must not begin a ledger.
+    total = amount_of(budget)
+    with open_ledger(ledger, create=True) as book:
+        book.create_dataset(
             name,
-            budget=allowed.budget(),
+            budget=budget,
             unit=declared.user,
-            source=declared.source,
+            adjacency=declared.neighbours(),
+            source=declared.named_source(),
             version=declared.data_version,
         )
-    typer.echo(f"All accounts on {name!r} together may spend {said(opened.total)}.")
+    typer.echo(f"All accounts on {name!r} together may spend {said(total)}.")
 
 
 @dataset.command("version")
 def version(
     name: NameArgument,
-    version: Annotated[str, typer.Argument(metavar="VERSION", help="A name for the state of the data.")],
+    version: Annotated[
+        str, typer.Argument(metavar="VERSION", help="A name for the state of the data.", show_default=False)
+    ],
     ledger: LedgerOption,
 ) -> None:
     """Say that the data changed. Answers for other versions are not replayed any more."""
@@ -67,35 +87,41 @@ def version(
 
 
 @dataset.command("show")
-def show(name: NameArgument, ledger: LedgerOption, format: FormatOption = FormatChoice.table) -> None:  # noqa: A002
+def show(name: NameArgument, ledger: LedgerOption, format: FormatOption = ListChoice.table) -> None:  # noqa: A002
     """Show what was spent on a data set, and by whom."""
     with open_ledger(ledger) as book:
         state = book.dataset(name)
         accounts = [one for _, one in book.accounts(name)]
-    if format is FormatChoice.json:
-        shown = _as_dict(state) | {"accounts": [one.name for one in accounts]}
-        typer.echo(json.dumps(shown, ensure_ascii=False, indent=2))
+    if format is ListChoice.json:
+        echo_json(_as_dict(state) | {"accounts": [one.name for one in accounts]})
         return
-    epsilon = spent_epsilon(state.used + state.reserved)
-    typer.echo(
-        f"Data set {state.name!r}, version {state.version or 'not declared'}, user column {state.unit or 'open'}"
-    )
-    typer.echo(f"  {bar(state.used, state.reserved, state.total)}")
-    typer.echo(f"  total {said(state.total)}; spent {said(state.used)}; left {said(state.left)}")
-    typer.echo(f"  spent and reserved together are ({epsilon['epsilon']:.4g}, {epsilon['at_delta']:.3g})-DP")
+    typer.echo("\n".join(_lines(state)))
     for one in accounts:
-        typer.echo(f"  {one.name:24} {bar(one.used, one.reserved, one.terms.total)}")
+        closed = "  closed" if one.closed else ""
+        typer.echo(f"  {one.name:24} {bar(one.used, one.reserved, one.terms.total)}{closed}")
+
+
+def _lines(state: DatasetState) -> list[str]:
+    fixed_later = "fixed by the first question"
+    facts = {
+        "version": state.version or "not declared, so no repeated question is free",
+        "user": state.unit or fixed_later,
+        "adjacency": state.adjacency or fixed_later,
+        "source": state.source or fixed_later,
+    }
+    return [
+        f"Data set {state.name!r}",
+        *(f"  {fact:10}{printable(value)}" for fact, value in facts.items()),
+        *amounts_as_lines(state.total, state.used, state.reserved, state.left),
+    ]
 
 
 def _as_dict(state: DatasetState) -> dict[str, object]:
-    pairs = {"total": state.total, "spent": state.used, "reserved": state.reserved, "left": state.left}
-    amounts = {name: dict(zip(("rho", "delta"), amount.texts, strict=True)) for name, amount in pairs.items()}
     return {
         "dataset": state.name,
         "user": state.unit,
         "adjacency": state.adjacency,
         "source": state.source,
         "version": state.version,
-        **amounts,
-        "spent_epsilon": spent_epsilon(state.used + state.reserved),
+        **amounts_as_dict(state.total, state.used, state.reserved, state.left),
     }

@@ -11,7 +11,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,11 +20,11 @@ from typer.core import TyperGroup
 
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, UnlistedError
 from unlisted.releases import escaped
-from unlisted.tables.failures import OWNER_LOG
+from unlisted.tables.failures import OWNER_LOG, causes_kept_in
 
 BAD_INPUT, REFUSED, CHARGED, UNREAD = 2, 3, 4, 141
 
-_TYPED = {"source": "SOURCE", "k": "-k"} | {
+_TYPED = {"source": "SOURCE", "path": "DIR", "k": "-k", "number": "--round"} | {
     name: f"--{name.replace('_', '-')}"
     for name in (
         *("user", "item", "table", "types", "count", "rows_per_item", "items_per_user", "where", "adjacency"),
@@ -40,6 +40,7 @@ _TYPED = {"source": "SOURCE", "k": "-k"} | {
             "version",
             "idempotency_key",
         ),
+        *("rounds", "items_per_event", "count_per_item", "unit", "rounds_per_user", "display", "release_every"),
     )
 }
 """How the library's arguments are typed in a shell."""
@@ -81,23 +82,9 @@ def exits() -> Iterator[None]:
         _leave(f"an unforeseen {type(error).__name__}; take the question as charged; see the log", CHARGED)
 
 
-@contextmanager
-def logging_to(file: Path | None) -> Iterator[None]:
+def logging_to(file: Path | None) -> AbstractContextManager[None]:
     """Append the causes of failures to a file while a verb runs. They can quote rows."""
-    if file is None:
-        yield
-        return
-    try:
-        handler = logging.FileHandler(file, encoding="utf-8", errors="backslashreplace")
-    except OSError:
-        raise InvalidArgumentError("--log", str(file), "a file that can be written to") from None
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    OWNER_LOG.addHandler(handler)
-    try:
-        yield
-    finally:
-        OWNER_LOG.removeHandler(handler)
-        handler.close()
+    return causes_kept_in(file, "--log")
 
 
 def _leave(message: str, code: int, hint: str = "") -> NoReturn:

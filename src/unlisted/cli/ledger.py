@@ -8,10 +8,13 @@ from typing import Annotated
 
 import typer
 
-from unlisted.cli.budgets import FormatOption, LedgerOption
-from unlisted.cli.options import FormatChoice, open_ledger
-from unlisted.cli.output import write_file
+from unlisted.charts import chart_bytes, require_format, spending_chart
+from unlisted.cli.budgets import FormatOption, LedgerOption, ListChoice, echo_json
+from unlisted.cli.options import open_ledger
+from unlisted.cli.writing import write_file
 from unlisted.errors import InvalidArgumentError
+from unlisted.ledger.amounts import NOTHING
+from unlisted.releases import escaped
 
 ledger = typer.Typer(help="Verify, read and copy the ledger.", no_args_is_help=True)
 
@@ -30,14 +33,14 @@ def verify_ledger(
     with open_ledger(ledger) as book:
         abandoned = forfeit_abandoned(book)
         problems = verify(book, receipts)
-        entries = len(book.history())
+        entries = sum(one.last_number for one in book.datasets()) if not problems else 0
     if abandoned:
-        typer.echo(f"{abandoned} reservations of processes that are gone were forfeited; they stay spent.")
+        typer.echo(f"Forfeited {_so_many(abandoned, 'reservation')} of processes that are gone: still spent.")
     for problem in problems:
         typer.echo(f"violation: {problem}", err=True)
     if problems:
         raise typer.Exit(1)
-    typer.echo(f"The ledger adds up: {entries} entries, {len(receipts)} receipts.")
+    typer.echo(f"The ledger adds up: {_so_many(entries, 'entry')}, {_so_many(len(receipts), 'receipt')}.")
 
 
 @ledger.command("history")
@@ -45,7 +48,7 @@ def history(
     ledger: LedgerOption,
     dataset: Annotated[str | None, typer.Option(help="Only this data set.")] = None,
     account: Annotated[str | None, typer.Option(help="Only this account.")] = None,
-    format: FormatOption = FormatChoice.table,  # noqa: A002
+    format: FormatOption = ListChoice.table,  # noqa: A002
     chart: Annotated[
         Path | None, typer.Option(help="Draw the spending over time: FILE.svg, .png or .html.")
     ] = None,
@@ -53,20 +56,26 @@ def history(
     """List what happened, oldest first."""
     from unlisted.ledger.export import entry_as_dict  # noqa: PLC0415 - an extra
 
+    if chart is not None:
+        require_format(chart)
     with open_ledger(ledger) as book:
+        if dataset is not None:
+            book.dataset(dataset)
+        if account is not None:
+            book.account(account)
         entries = book.history(dataset, account)
     if chart is not None:
-        from unlisted.charts import save_chart, spending_chart  # noqa: PLC0415 - an extra
-
-        save_chart(spending_chart([entry_as_dict(entry) for entry in entries]), chart)
-    if format is FormatChoice.json:
-        typer.echo(json.dumps([entry_as_dict(entry) for entry in entries], ensure_ascii=False, indent=2))
+        drawn = spending_chart([entry_as_dict(entry) for entry in entries])
+        write_file(chart, chart_bytes(drawn, chart))
+    if format is ListChoice.json:
+        echo_json([entry_as_dict(entry) for entry in entries])
         return
     for entry in entries:
         rho, delta = entry.amount.texts
         whom = f"{entry.dataset}/{entry.account}" if entry.account else entry.dataset
-        cost = f"ρ {float(rho):.6g}  δ {float(delta):.3g}"
-        typer.echo(f"{entry.time[:19]}  {entry.number:>6}  {entry.kind:9}  {whom:32}  {cost}")
+        cost = "" if entry.amount == NOTHING else f"  ρ {float(rho):.6g}  δ {float(delta):.3g}"
+        of = "" if entry.reservation is None else f" {entry.reservation}"
+        typer.echo(f"{entry.time[:19]}  {entry.number:>6}  {entry.kind + of:16}  {whom:32}{cost}".rstrip())
 
 
 @ledger.command("export")
@@ -83,7 +92,12 @@ def export(
         typer.echo("".join(lines), nl=False)
     else:
         write_file(output, "".join(lines).encode())
-        typer.echo(f"Wrote {len(lines)} entries to {output}", err=True)
+        typer.echo(f"Wrote {len(lines)} entries to {escaped(str(output))}", err=True)
+
+
+def _so_many(number: int, what: str) -> str:
+    several = f"{what.removesuffix('y')}ies" if what.endswith("y") else f"{what}s"
+    return f"{number:,} {what if number == 1 else several}"
 
 
 def _read_receipt(path: Path) -> dict[str, object]:

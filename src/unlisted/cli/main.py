@@ -11,12 +11,16 @@ import typer
 
 from unlisted import __version__
 from unlisted.cli.account import account
+from unlisted.cli.audit import audit
 from unlisted.cli.dataset import dataset
 from unlisted.cli.demo import demo
 from unlisted.cli.exits import Verbs, logging_to
 from unlisted.cli.histogram import histogram
+from unlisted.cli.key import key
 from unlisted.cli.ledger import ledger
 from unlisted.cli.preview import preview
+from unlisted.cli.serve import serve
+from unlisted.cli.stream import stream
 from unlisted.cli.top import top
 from unlisted.cli.top_histogram import top_histogram
 
@@ -36,6 +40,10 @@ app.add_typer(preview, name="preview", no_args_is_help=True)
 app.add_typer(account, name="account")
 app.add_typer(dataset, name="dataset")
 app.add_typer(ledger, name="ledger")
+app.add_typer(stream, name="stream")
+app.command("audit")(audit)
+app.command("serve")(serve)
+app.add_typer(key, name="key")
 app.command("demo")(demo)
 
 
@@ -66,9 +74,9 @@ def _main(
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
+    for written in (sys.stdout, sys.stderr):
+        if isinstance(written, TextIOWrapper):
             # A screen that has no ε must not stop an answer that is paid for.
-            stream.reconfigure(errors="backslashreplace")
+            written.reconfigure(errors="backslashreplace")
     # Also where it is run as `python -m unlisted`.
     app(prog_name="unlisted")

@@ -270,9 +270,9 @@ class OutputOptions:
     ] = None
 
 
-def open_ledger(url: str) -> Ledger:
-    """Open the ledger that was named."""
-    return ledger_class()(url)
+def open_ledger(url: str, *, create: bool = False) -> Ledger:
+    """Open the ledger that was named. A mistyped name must not begin a new one that looks in order."""
+    return ledger_class()(url, create=create)
 
 
 def read_fetch(text: str | None) -> Fetch | None:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from unlisted.cli.exits import CHARGED
-from unlisted.cli.formats import as_csv, as_json, as_parquet
 from unlisted.cli.options import FormatChoice, OutputOptions
 from unlisted.cli.writing import may_be_written, write_file
 from unlisted.errors import InvalidArgumentError
+from unlisted.formats import as_csv, as_json, as_parquet
 from unlisted.plans import Plan
 from unlisted.releases import NUMBERS, Release, as_text, escaped, printable, promise
 

@@ -38,7 +38,12 @@ def preview_histogram(
 ) -> None:
     """Preview `unlisted histogram`."""
     bounded_items(counted)
-    _write(lambda _: histogram_plan(_question(named, counted), spent.budget(), noise.value), spent, written)
+
+    def counted_all(account: Payer | None) -> Plan:
+        question = _question(named, counted)
+        return histogram_plan(question, spent.budget(), noise.value, one_shot=account is None)
+
+    _write(counted_all, spent, written)
 
 
 @preview.command("top")

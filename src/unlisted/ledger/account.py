@@ -25,7 +25,7 @@ from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgu
 from unlisted.ledger import records
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.entries import Entry, Kind
-from unlisted.ledger.ledger import Change, Ledger
+from unlisted.ledger.ledger import Change, Ledger, require_name
 from unlisted.ledger.owners import is_gone, this_process
 from unlisted.ledger.periods import period_of
 from unlisted.ledger.schema import questions
@@ -65,7 +65,11 @@ class Account:
 
     def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
         """Answer a question: from the store if it was answered before, else by reserving, running, settling."""
+        if idempotency_key is not None:
+            require_name("idempotency_key", idempotency_key)
         with self.ledger.changing(self.dataset, self.name) as change:
+            # Also of a repeat: an answer about other data is no answer.
+            _require_same(change.state.dataset, bill)
             earlier = self._earlier(change, bill, idempotency_key)
             if earlier is not None:
                 return earlier
@@ -96,6 +100,9 @@ class Account:
                 return self._stored(change.connection, row)
             if row.state == "open" and not is_gone(row.owner):
                 raise LedgerError("The same question is being answered right now. Ask again; nothing was charged.")
+            if row.state == "open":
+                # Whoever held it can now not settle any more: one question never gets two answers.
+                forfeit(change, self.name, row.reservation)
         return None
 
     def _retried(self, connection: Connection, row: Any, bill: Bill) -> Paid:
@@ -115,7 +122,6 @@ class Account:
         state, dataset = change.account(self.name), change.state.dataset
         if state.closed:
             raise BudgetRefusedError(f"The account {self.name!r} is closed. Nothing was charged.")
-        _require_same(dataset, bill)
         amount = Amount.charge(bill.ceiling)
         balance = Balance(state, dataset, self.ledger.now(dataset.last_time))
         if not amount.fits(balance.left):
@@ -123,20 +129,19 @@ class Account:
         body = {"unit": bill.unit, "adjacency": bill.adjacency, "source": bill.source, "question": bill.question}
         entry = change.append("reserved", account=self.name, amount=amount, body=body)
         rho, delta = amount.texts
-        change.connection.execute(
-            questions.insert().values(
-                dataset=self.dataset,
-                reservation=entry.number,
-                account=self.name,
-                state="open",
-                question=bill.question,
-                version=dataset.version,
-                idempotency_key=key,
-                period_name=change.account(self.name).period_name,
-                rho=rho,
-                delta=delta,
-                owner=this_process(),
-            )
+        records.new_question(
+            change.connection,
+            dataset=self.dataset,
+            reservation=entry.number,
+            account=self.name,
+            state="open",
+            question=bill.question,
+            version=dataset.version,
+            idempotency_key=key,
+            period_name=change.account(self.name).period_name,
+            rho=rho,
+            delta=delta,
+            owner=this_process(),
         )
         return entry.number
 
@@ -146,9 +151,8 @@ class Account:
                 # With its digest in the chain, a stored answer that somebody changes is found too.
                 body = {"release_sha256": hashlib.sha256(release).hexdigest()}
                 entry = end_reservation(change, self.name, number, "settled", Amount.charge(used), body)
-                row = sa.and_(questions.c.dataset == self.dataset, questions.c.reservation == number)
-                change.connection.execute(
-                    questions.update().where(row).values(state="settled", release=release, entry=entry.number)
+                records.end_question(
+                    change.connection, self.dataset, number, state="settled", release=release, entry=entry.number
                 )
         except LedgerError:
             # The answer was drawn and cannot be stored: it is charged and lost.
@@ -213,8 +217,7 @@ def forfeit(change: Change, account: str, number: int) -> None:
     if held is None:
         return
     end_reservation(change, account, number, "forfeited", held.amount)
-    row = sa.and_(questions.c.dataset == dataset, questions.c.reservation == number)
-    change.connection.execute(questions.update().where(row).values(state="forfeited"))
+    records.end_question(change.connection, dataset, number, state="forfeited")
 
 
 def _require_same(dataset: DatasetState, bill: Bill) -> None:

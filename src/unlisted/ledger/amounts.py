@@ -13,7 +13,7 @@ from fractions import Fraction
 from unlisted.privacy.guarantee import Guarantee
 
 PLACES = 40
-_UNIT = 10**PLACES
+_UNIT: int = 10**PLACES
 
 
 @dataclass(frozen=True)
@@ -75,4 +75,6 @@ def _write(units: int) -> str:
 
 
 def _read(text: str) -> int:
-    return int(Fraction(text) * _UNIT)
+    whole, _, decimals = text.removeprefix("-").partition(".")
+    units = int(whole) * _UNIT + int(decimals.ljust(PLACES, "0"))
+    return -units if text.startswith("-") else units

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from unlisted.ledger.amounts import NOTHING, Amount
@@ -42,7 +43,7 @@ class Entry:
     body: dict[str, Any] = field(default_factory=dict)
     previous: str = FIRST
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """The SHA-256 of everything the entry says, and of the hash before it."""
         rho, delta = self.amount.texts

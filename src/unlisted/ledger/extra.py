@@ -1,4 +1,4 @@
-"""The ledger's store is an extra, and takes longer to import than a small question to answer: only on first use."""
+"""The ledger's store is an extra, slower to import than a small question is to answer: only on first use."""
 
 from __future__ import annotations
 

@@ -47,8 +47,9 @@ class Ledger:
     `verify`. Use it as a context manager, or call `close`.
     """
 
-    def __init__(self, url: str | os.PathLike[str], *, clock: Clock = _now) -> None:
-        self.store = Store(url)
+    def __init__(self, url: str | os.PathLike[str], *, create: bool = True, clock: Clock = _now) -> None:
+        """Open a ledger: a path, or a PostgreSQL URL. Without `create` it must be there already."""
+        self.store = Store(url, create=create)
         self._clock = clock
 
     def __enter__(self) -> Self:
@@ -63,8 +64,8 @@ class Ledger:
 
     def create_dataset(self, name: str, *, budget: AnyBudget, **declared: Unpack[Declared]) -> DatasetState:
         """Open a data set with the total that its accounts share. The first question fixes what is not said."""
-        _require_name("dataset", name)
-        with self.store.writing() as connection:
+        require_name("dataset", name)
+        with self.store.writing(creates=True) as connection:
             if records.read_dataset(connection, name, lock=True) is not None:
                 raise InvalidArgumentError(
                     "dataset", name, "a new name", "A data set of this name is open already."
@@ -73,7 +74,7 @@ class Ledger:
 
     def declare_version(self, name: str, version: str) -> None:
         """Say that the data changed: answers given for another version are not replayed any more."""
-        _require_name("version", version)
+        require_name("version", version)
         with self.changing(name) as change:
             change.append("declared", body={"version": version})
 
@@ -92,10 +93,10 @@ class Ledger:
         """
         from unlisted.ledger.account import Account  # noqa: PLC0415 - an account knows its ledger
 
-        _require_name("account", name)
-        _require_name("dataset", dataset)
+        require_name("account", name)
+        require_name("dataset", dataset)
         terms = Terms.of(budget, period, period_budget)
-        with self.store.writing() as connection:
+        with self.store.writing(creates=True) as connection:
             known = records.read_dataset(connection, dataset, lock=True)
             found = records.read_account(connection, name)
             if found is not None:
@@ -219,7 +220,8 @@ def _known_dataset(connection: Connection, name: str, *, lock: bool) -> DatasetS
     return known
 
 
-def _require_name(argument: str, name: object) -> None:
+def require_name(argument: str, name: object) -> None:
+    """Refuse what is no name: names are shown in lines, and are looked for by whoever reads them."""
     if not isinstance(name, str) or not name.strip() or len(name) > 200 or not name.isprintable():
         raise InvalidArgumentError(argument, name, "a name of 1 to 200 printable characters")
 

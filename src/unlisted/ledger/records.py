@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Callable, Generator
+from functools import wraps
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from unlisted.errors import LedgerError
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.entries import Entry, canonical
 from unlisted.ledger.schema import accounts, datasets, entries, questions
 from unlisted.ledger.state import AccountState, DatasetState, Held
 from unlisted.ledger.terms import Terms
 
+# What every payment says is built once: SQLAlchemy takes longer to build a statement than SQLite to run it.
+_DATASET = sa.select(datasets).where(datasets.c.name == sa.bindparam("name"))
+_LOCKED_DATASET = _DATASET.with_for_update()
+_ACCOUNT = sa.select(accounts).where(accounts.c.name == sa.bindparam("name"))
+_HELD = sa.select(questions.c.account, questions.c.rho, questions.c.delta, questions.c.period_name).where(
+    questions.c.dataset == sa.bindparam("dataset"),
+    questions.c.reservation == sa.bindparam("reservation"),
+    questions.c.state == "open",
+)
+_NEW_DATASET, _NEW_ACCOUNT, _NEW_ENTRY = datasets.insert(), accounts.insert(), entries.insert()
+_CHANGED_DATASET = datasets.update().where(datasets.c.name == sa.bindparam("changed"))
+_CHANGED_ACCOUNT = accounts.update().where(accounts.c.name == sa.bindparam("changed"))
+_NEW_QUESTION = questions.insert()
+_ENDED_QUESTION = questions.update().where(
+    questions.c.dataset == sa.bindparam("of_dataset"), questions.c.reservation == sa.bindparam("of_reservation")
+)
+
 
 def read_dataset(connection: Connection, name: str, *, lock: bool = False) -> DatasetState | None:
     """Read where a data set stands; with `lock`, nobody else changes it until the transaction ends."""
-    query = sa.select(datasets).where(datasets.c.name == name)
-    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    row = connection.execute(_LOCKED_DATASET if lock else _DATASET, {"name": name}).one_or_none()
     return None if row is None else _dataset(row)
 
 
@@ -43,14 +61,14 @@ def write_dataset(connection: Connection, state: DatasetState, *, new: bool = Fa
         "last_time": state.last_time,
     }
     if new:
-        connection.execute(datasets.insert().values(name=state.name, **values))
+        connection.execute(_NEW_DATASET, {"name": state.name, **values})
     else:
-        connection.execute(datasets.update().where(datasets.c.name == state.name).values(**values))
+        connection.execute(_CHANGED_DATASET, {"changed": state.name, **values})
 
 
 def read_account(connection: Connection, name: str) -> tuple[str, AccountState] | None:
     """Read an account's data set and where it stands."""
-    row = connection.execute(sa.select(accounts).where(accounts.c.name == name)).one_or_none()
+    row = connection.execute(_ACCOUNT, {"name": name}).one_or_none()
     return None if row is None else (row.dataset, _account(row))
 
 
@@ -74,28 +92,29 @@ def write_account(connection: Connection, dataset: str, state: AccountState, *, 
     }
     if new:
         fixed = {"name": state.name, "dataset": dataset, "terms": canonical(state.terms.as_dict())}
-        connection.execute(accounts.insert().values(**fixed, **values))
+        connection.execute(_NEW_ACCOUNT, {**fixed, **values})
     else:
-        connection.execute(accounts.update().where(accounts.c.name == state.name).values(**values))
+        connection.execute(_CHANGED_ACCOUNT, {"changed": state.name, **values})
 
 
 def append(connection: Connection, entry: Entry) -> None:
     """Write an entry at the end of its chain; its number can be taken only once."""
     rho, delta = entry.amount.texts
     connection.execute(
-        entries.insert().values(
-            dataset=entry.dataset,
-            number=entry.number,
-            kind=entry.kind,
-            time=entry.time,
-            account=entry.account,
-            reservation=entry.reservation,
-            rho=rho,
-            delta=delta,
-            body=canonical(entry.body),
-            previous=entry.previous,
-            hash=entry.hash,
-        )
+        _NEW_ENTRY,
+        {
+            "dataset": entry.dataset,
+            "number": entry.number,
+            "kind": entry.kind,
+            "time": entry.time,
+            "account": entry.account,
+            "reservation": entry.reservation,
+            "rho": rho,
+            "delta": delta,
+            "body": canonical(entry.body),
+            "previous": entry.previous,
+            "hash": entry.hash,
+        },
     )
 
 
@@ -108,7 +127,7 @@ def read_entries(
         query = query.where(entries.c.dataset == dataset)
     if account is not None:
         query = query.where(entries.c.account == account)
-    with connection.execution_options(yield_per=10_000).execute(query) as rows:
+    with connection.execute(query, execution_options={"yield_per": 10_000}) as rows:
         for row in rows:
             yield _entry(row), row.hash
 
@@ -121,13 +140,37 @@ def read_hash(connection: Connection, dataset: str, number: int) -> str | None:
 
 def read_held(connection: Connection, dataset: str, reservation: int) -> Held | None:
     """Read a reservation, if it is still open."""
-    query = sa.select(questions).where(
-        questions.c.dataset == dataset, questions.c.reservation == reservation, questions.c.state == "open"
-    )
-    row = connection.execute(query).one_or_none()
-    return None if row is None else Held(row.account, Amount.read(row.rho, row.delta), row.period_name)
+    row = connection.execute(_HELD, {"dataset": dataset, "reservation": reservation}).one_or_none()
+    return None if row is None else held(row)
 
 
+def new_question(connection: Connection, **values: object) -> None:
+    """Keep what was asked beside its reservation, while it is being answered."""
+    connection.execute(_NEW_QUESTION, values)
+
+
+def end_question(connection: Connection, dataset: str, reservation: int, **values: object) -> None:
+    """Keep what became of a question: its answer, or that there is none."""
+    connection.execute(_ENDED_QUESTION, {"of_dataset": dataset, "of_reservation": reservation, **values})
+
+
+_Record = TypeVar("_Record")
+
+
+def _readable(read: Callable[[Any], _Record]) -> Callable[[Any], _Record]:
+    """Say of a row that somebody wrote rubbish into that it cannot be read."""
+
+    @wraps(read)
+    def checked(row: Any) -> _Record:
+        try:
+            return read(row)
+        except (TypeError, ValueError):
+            raise LedgerError("The ledger holds a row that cannot be read: somebody changed it.") from None
+
+    return checked
+
+
+@_readable
 def _dataset(row: Any) -> DatasetState:
     return DatasetState(
         name=row.name,
@@ -144,6 +187,7 @@ def _dataset(row: Any) -> DatasetState:
     )
 
 
+@_readable
 def _account(row: Any) -> AccountState:
     return AccountState(
         name=row.name,
@@ -156,6 +200,7 @@ def _account(row: Any) -> AccountState:
     )
 
 
+@_readable
 def _entry(row: Any) -> Entry:
     return Entry(
         dataset=row.dataset,
@@ -168,6 +213,12 @@ def _entry(row: Any) -> Entry:
         body=json.loads(row.body),
         previous=row.previous,
     )
+
+
+@_readable
+def held(row: Any) -> Held:
+    """Read what is held for a question that is being answered."""
+    return Held(row.account, Amount.read(row.rho, row.delta), row.period_name)
 
 
 def _amount(suffix: str, amount: Amount) -> dict[str, str]:

@@ -91,20 +91,45 @@ questions = sa.Table(
     sa.Index("unlisted_questions_open", "dataset", "state"),
 )
 
+keys = sa.Table(
+    "unlisted_keys",
+    metadata,
+    # Who may ask a service. Of the secret half of a key only a hash is kept.
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("secret_sha256", sa.Text, nullable=False),
+    sa.Column("created", sa.Text, nullable=False),
+    sa.Column("revoked", sa.Text),
+)
+
+grants = sa.Table(
+    "unlisted_grants",
+    metadata,
+    # Which data sets a key may ask about, and the account that pays for it.
+    sa.Column("key", sa.Text, sa.ForeignKey("unlisted_keys.id"), primary_key=True),
+    sa.Column("dataset", sa.Text, sa.ForeignKey("unlisted_datasets.name"), primary_key=True),
+    sa.Column("account", sa.Text, sa.ForeignKey("unlisted_accounts.name"), nullable=False),
+)
+
 
 def _create_tables(connection: Connection) -> None:
     metadata.create_all(connection, tables=[datasets, accounts, entries, questions])
 
 
-STEPS: tuple[tuple[str, Callable[[Connection], None]], ...] = (("1 create tables", _create_tables),)
+def _create_keys(connection: Connection) -> None:
+    metadata.create_all(connection, tables=[keys, grants])
+
+
+STEPS: tuple[tuple[str, Callable[[Connection], None]], ...] = (
+    ("1 create tables", _create_tables),
+    ("2 create keys", _create_keys),
+)
 """Named steps, in order. A step that was released is never changed; new ones are added at the end."""
 
 
 def migrate(connection: Connection) -> None:
     """Bring a store up to date, inside the caller's transaction."""
-    if connection.dialect.name == "postgresql":
-        # Two servers that start at once must not both make the tables.
-        connection.execute(sa.text("SELECT pg_advisory_xact_lock(hashtext('unlisted_migrations'))"))
     metadata.create_all(connection, tables=[migrations])
     done = set(connection.execute(sa.select(migrations.c.name)).scalars())
     for name, step in STEPS:

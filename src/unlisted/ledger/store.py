@@ -21,29 +21,39 @@ from unlisted.errors import InvalidArgumentError, LedgerError
 from unlisted.ledger.schema import migrate, migrations, newest_known
 
 _PATIENCE_SECONDS = 120
+_CREATION_LOCK = sa.text("SELECT pg_advisory_xact_lock(hashtext('unlisted'))")
 
 
 class Store:
     """Transactions on one ledger. Safe to share between threads, and to use in a forked child."""
 
-    def __init__(self, url: str | os.PathLike[str]) -> None:
+    def __init__(self, url: str | os.PathLike[str], *, create: bool = True) -> None:
         self._url = _store_url(os.fspath(url))
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self._process = os.getpid()
         self._writers = threading.Lock()
+        if not create and self.is_sqlite and not Path(_sqlite_file(self._url)).exists():
+            raise _no_ledger(self._url)
         self._engine = self._connect()
-        with self.writing() as connection:
+        with self.writing(creates=True) as connection:
+            if not create and not sa.inspect(connection).has_table(migrations.name):
+                raise _no_ledger(self._url)
             migrate(connection)
             unknown = set(connection.execute(sa.select(migrations.c.name)).scalars()) - newest_known()
             if unknown:
                 raise LedgerError("The ledger was written by a newer version of unlisted. Upgrade to use it.")
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """Open a transaction that may write: all of it happens, or nothing."""
+    def writing(self, *, creates: bool = False) -> Iterator[Connection]:
+        """Open a transaction that may write: all of it happens, or nothing.
+
+        A row that is not there yet cannot be locked: of transactions that create one, only one runs at a time.
+        """
         self._after_fork()
         if not self.is_sqlite:
             with _plainly(), self._engine.begin() as connection:
+                if creates:
+                    connection.execute(_CREATION_LOCK)
                 yield connection
             return
         # SQLite has one writer at a time anyway; queueing threads here spares them its polling.
@@ -75,7 +85,11 @@ class Store:
 
     def _connect(self) -> sa.Engine:
         if not self.is_sqlite:
-            return sa.create_engine(self._url, pool_size=8, max_overflow=8, pool_timeout=_PATIENCE_SECONDS)
+            try:
+                return sa.create_engine(self._url, pool_size=8, max_overflow=8, pool_timeout=_PATIENCE_SECONDS)
+            except ModuleNotFoundError:
+                hint = 'Run: pip install "unlisted[ledger,postgres]"'
+                raise InvalidArgumentError("ledger", "no psycopg", "used with psycopg installed", hint) from None
         engine = sa.create_engine(
             self._url, connect_args={"timeout": _PATIENCE_SECONDS, "check_same_thread": False}
         )
@@ -103,11 +117,13 @@ def _plainly() -> Iterator[None]:
     """Say in our own words that the store did not do as asked; a driver's message can quote a password."""
     try:
         yield
-    except sa.exc.DBAPIError as failure:
+    except (sa.exc.DBAPIError, sa.exc.TimeoutError) as failure:
         raise LedgerError(f"The ledger could not be used: {_reason(failure)}. Nothing was written.") from None
 
 
-def _reason(failure: sa.exc.DBAPIError) -> str:
+def _reason(failure: sa.exc.DBAPIError | sa.exc.TimeoutError) -> str:
+    if isinstance(failure, sa.exc.TimeoutError):
+        return "too many questions are being asked at once"
     message = str(failure.orig).lower()
     for sign, reason in (
         ("readonly", "the file cannot be written to"),
@@ -118,6 +134,8 @@ def _reason(failure: sa.exc.DBAPIError) -> str:
         ("malformed", "the file is damaged; restore it from a copy and run `unlisted ledger verify`"),
         ("unable to open", "the file cannot be opened; check its folder and permissions"),
         ("locked", "another process kept it locked for too long"),
+        ("authentication failed", "the server does not know this user and password"),
+        ("does not exist", "the server has no such database or user"),
         ("connection", "the server cannot be reached"),
     ):
         if sign in message:
@@ -125,17 +143,38 @@ def _reason(failure: sa.exc.DBAPIError) -> str:
     return "the store refused"
 
 
+def _no_ledger(url: sa.URL) -> InvalidArgumentError:
+    hint = "`unlisted account create` and `unlisted dataset create` begin one."
+    return InvalidArgumentError("ledger", url.database, "a ledger that is there already", hint)
+
+
+def _sqlite_file(url: sa.URL) -> str:
+    """Return the path in a URL, which for SQLite may be a URL itself."""
+    return (url.database or "").removeprefix("file:")
+
+
+def _hidden(url: str) -> str:
+    """Return a mistyped URL without what may be a password."""
+    return url.rpartition("@")[2]
+
+
 def _store_url(url: str) -> sa.URL:
     """Read a path or a URL."""
     if "://" not in url:
         path = Path(url)
-        if not path.parent.is_dir():
-            raise InvalidArgumentError("ledger", url, "a file in a folder that exists, or a PostgreSQL URL")
+        if url in ("", ":memory:") or path.is_dir() or not path.parent.is_dir():
+            raise InvalidArgumentError(
+                "ledger", _hidden(url), "a file in a folder that exists, or a PostgreSQL URL"
+            )
         return sa.URL.create("sqlite", database=str(path))
-    parsed = sa.make_url(url)
+    try:
+        parsed = sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError):
+        example = "For example: postgresql://owner@db.example/budget"
+        raise InvalidArgumentError("ledger", _hidden(url), "a path or a URL", example) from None
     backend = parsed.get_backend_name()
     if backend in ("postgresql", "postgres"):
         return parsed.set(drivername="postgresql+psycopg")
-    if backend == "sqlite":
+    if backend == "sqlite" and parsed.database not in (None, "", ":memory:"):
         return parsed
     raise InvalidArgumentError("ledger", backend, "a file, or a sqlite: or postgresql: URL")

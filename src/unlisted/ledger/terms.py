@@ -42,6 +42,8 @@ def amount_of(budget: AnyBudget) -> Amount:
     """Return a budget as an amount, rounded down. A ledger counts in ρ: one in ε is refused, with the way out."""
     if isinstance(budget, ResultsBudget):
         return budget.amount
+    if not isinstance(budget, Budget):
+        raise InvalidArgumentError("budget", budget, "a budget such as ul.Budget(rho=0.5, delta=1e-6)")
     if budget.rho is not None:
         return Amount.allowance(budget.rho, budget.delta)
     half = budget.delta / 2

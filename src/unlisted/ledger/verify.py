@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,12 +14,11 @@ from sqlalchemy import Connection
 from unlisted.errors import LedgerError
 from unlisted.ledger import records
 from unlisted.ledger.account import forfeit
-from unlisted.ledger.amounts import Amount
 from unlisted.ledger.entries import FIRST, Entry
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.owners import is_gone
-from unlisted.ledger.schema import questions
-from unlisted.ledger.state import DatasetState, Held, State
+from unlisted.ledger.schema import datasets, questions
+from unlisted.ledger.state import DatasetState, State
 
 
 def verify(ledger: Ledger, receipts: Iterable[Mapping[str, Any]] = ()) -> list[str]:
@@ -28,7 +28,8 @@ def verify(ledger: Ledger, receipts: Iterable[Mapping[str, Any]] = ()) -> list[s
     or restored from an older copy.
     """
     with ledger.store.reading() as connection:
-        problems = [found for one in records.read_datasets(connection) for found in _dataset(connection, one)]
+        names = connection.execute(sa.select(datasets.c.name).order_by(datasets.c.name)).scalars().all()
+        problems = [f"data set {name!r}: {found}" for name in names for found in _dataset(connection, name)]
         return problems + [found for receipt in receipts for found in _receipt(connection, receipt)]
 
 
@@ -43,50 +44,57 @@ def forfeit_abandoned(ledger: Ledger) -> int:
     return len(gone)
 
 
-def _dataset(connection: Connection, cached: DatasetState) -> list[str]:
+def _dataset(connection: Connection, name: str) -> list[str]:
     """Fold the entries of a data set from nothing and compare with what the store says."""
-    where = f"data set {cached.name!r}"
-    with closing(records.read_entries(connection, cached.name)) as listed:
-        answers: dict[int, str] = {}
-        try:
-            state = _folded(cached.name, listed, answers)
-        except _BrokenChainError as broken:
-            return [f"{where}: {broken}"]
-    problems = _overspent(state, where)
-    if state.dataset != cached:
-        problems.append(f"{where}: the cached balance does not agree with the entries")
-    for _, account in records.read_accounts(connection, cached.name):
-        if state.accounts.get(account.name) != account:
-            problems.append(
-                f"{where}: the cached balance of account {account.name!r} does not agree with the entries"
-            )
-    return problems + [f"{where}: {found}" for found in _stored(connection, state, answers)]
+    asked: dict[int, _Asked] = {}
+    try:
+        with closing(records.read_entries(connection, name)) as listed:
+            state = _folded(name, listed, asked)
+        problems = []
+        if state.dataset != records.read_dataset(connection, name):
+            problems.append("the cached balance does not agree with the entries")
+        cached = {account.name: account for _, account in records.read_accounts(connection, name)}
+        problems += [
+            f"the cached balance of account {account!r} does not agree with the entries"
+            for account in sorted(cached.keys() | state.accounts.keys())
+            if cached.get(account) != state.accounts.get(account)
+        ]
+        return problems + _questions(connection, state, asked)
+    except (_BrokenChainError, LedgerError) as broken:
+        return [str(broken)]
 
 
-def _stored(connection: Connection, state: State, answers: Mapping[int, str]) -> list[str]:
+@dataclass(frozen=True)
+class _Asked:
+    """What the entries say of one reservation."""
+
+    question: str
+    version: str | None
+    state: str = "open"
+    release_sha256: str | None = None
+
+
+def _questions(connection: Connection, state: State, asked: dict[int, _Asked]) -> list[str]:
     """Compare what the store keeps of each reservation with what the entries say of it."""
-    problems, seen = [], set()
+    problems = []
     query = sa.select(questions).where(questions.c.dataset == state.dataset.name)
-    with connection.execution_options(yield_per=1_000).execute(query) as rows:
+    with connection.execute(query, execution_options={"yield_per": 1_000}) as rows:
         for row in rows:
             number = row.reservation
-            if row.state == "open":
-                held = state.held.get(number)
-                if held != Held(row.account, Amount.read(row.rho, row.delta), row.period_name):
-                    problems.append(f"the reservation {number} is not what its entry says")
-            elif row.state == "settled" and answers.get(number) != hashlib.sha256(row.release or b"").hexdigest():
-                problems.append(f"the stored answer to the reservation {number} was changed")
-            seen.add(number)
-    missing = sorted((state.held.keys() | answers.keys()) - seen)
-    return problems + [f"what the store kept of the reservation {number} is missing" for number in missing]
+            digest = None if row.release is None else hashlib.sha256(row.release).hexdigest()
+            if asked.pop(number, None) != _Asked(row.question, row.version, row.state, digest):
+                problems.append(f"what the store keeps of the reservation {number} is not what its entries say")
+            elif row.state == "open" and state.held[number] != records.held(row):
+                problems.append(f"the amount held for the reservation {number} is not what its entry says")
+    return problems + [f"what the store kept of the reservation {number} is missing" for number in sorted(asked)]
 
 
 class _BrokenChainError(Exception):
     """An entry that cannot have been written where it stands."""
 
 
-def _folded(dataset: str, listed: Iterable[tuple[Entry, str]], answers: dict[int, str]) -> State:
-    """Return the state after all entries, each checked against the one before it; collect answers' digests."""
+def _folded(dataset: str, listed: Iterable[tuple[Entry, str]], asked: dict[int, _Asked]) -> State:
+    """Return the state after all entries, each checked against the one before it; collect what was asked."""
     state, previous = State(DatasetState(dataset)), FIRST
     for expected, (entry, stored_hash) in enumerate(listed, start=1):
         if entry.number != expected:
@@ -96,30 +104,36 @@ def _folded(dataset: str, listed: Iterable[tuple[Entry, str]], answers: dict[int
         previous = stored_hash
         try:
             state = state.after(entry)
-        except (LedgerError, KeyError):
+        except (LedgerError, LookupError, TypeError, ValueError):
             raise _BrokenChainError(f"entry {entry.number} does not follow from the ones before it") from None
-        if entry.kind == "settled" and entry.reservation is not None:
-            answers[entry.reservation] = str(entry.body.get("release_sha256"))
+        if entry.kind == "reserved":
+            _require_not_overspent(state, entry)
+            asked[entry.number] = _Asked(entry.body["question"], state.dataset.version)
+        elif entry.reservation is not None:
+            digest = entry.body.get("release_sha256")
+            asked[entry.reservation] = replace(asked[entry.reservation], state=entry.kind, release_sha256=digest)
     return state
 
 
-def _overspent(state: State, where: str) -> list[str]:
-    problems = []
-    if min(state.dataset.left.rho, state.dataset.left.delta) < 0:
-        problems.append(f"{where}: more was spent than its total")
-    for account in state.accounts.values():
-        if min(account.left.rho, account.left.delta) < 0:
-            problems.append(f"{where}: account {account.name!r} spent more than its share")
-    return problems
+def _require_not_overspent(state: State, entry: Entry) -> None:
+    """Only a reservation takes something out: after each, nothing may be below zero."""
+    account = state.accounts[entry.account or ""]
+    for whose, left in (
+        ("the data set's total", state.dataset.left),
+        (f"the share of account {account.name!r}", account.left),
+        (f"the allowance of account {account.name!r}", account.left_in_period(account.period_name)),
+    ):
+        if left is not None and min(left.rho, left.delta) < 0:
+            raise _BrokenChainError(f"entry {entry.number} spends more than {whose}")
 
 
 def _receipt(connection: Connection, receipt: Mapping[str, Any]) -> list[str]:
     stamp = receipt.get("ledger")
-    if not isinstance(stamp, Mapping) or not {"dataset", "entry", "hash"} <= set(stamp):
+    if not isinstance(stamp, Mapping):
         return ["a receipt names no entry of a ledger"]
-    held = records.read_hash(connection, str(stamp["dataset"]), int(stamp["entry"]))
-    if held == stamp["hash"]:
+    dataset, entry, digest = (stamp.get(name) for name in ("dataset", "entry", "hash"))
+    if not isinstance(dataset, str) or not isinstance(entry, int) or not isinstance(digest, str):
+        return ["a receipt names no entry of a ledger"]
+    if 0 < entry < 2**63 and records.read_hash(connection, dataset, entry) == digest:
         return []
-    return [
-        f"entry {stamp['entry']} of data set {stamp['dataset']!r} is not what its receipt says: cut or restored"
-    ]
+    return [f"entry {entry} of data set {dataset!r} is not what its receipt says: cut or restored"]

@@ -15,9 +15,10 @@ def refusal(asked: Guarantee, balance: Balance, result: Guarantee | None, result
     """Say that a question does not fit, what is left, where, and what that is enough for."""
     left = balance.left.guarantee()
     where = _narrowest(balance)
-    enough = (
-        enough_for(left, result, result_epsilon) if result is not None and result_epsilon else more_of(asked, left)
-    )
+    if result is None or result_epsilon is None or asked.delta > left.delta:
+        enough = more_of(asked, left)
+    else:
+        enough = enough_for(left, result, result_epsilon)
     return (
         f"The question may cost ρ = {float(asked.rho):.6g} and δ = {float(asked.delta):.6g}, but only "
         f"ρ = {float(left.rho):.6g} and δ = {float(left.delta):.6g} are left {where}: {enough}. "

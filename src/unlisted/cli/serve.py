@@ -1,0 +1,49 @@
+"""`unlisted serve`: the service and the analysts' console."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unlisted.errors import InvalidArgumentError
+
+
+def serve(
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What to offer, to what total, and where: unlisted.toml.")
+    ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Offer the packaged table, with a ledger that ends with the service.")
+    ] = False,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="Listen on this port; 0 takes a free one.")
+    ] = None,
+) -> None:
+    """Answer many analysts over HTTP, from one shared budget.
+
+    Listens on the loopback address unless the configuration says otherwise; TLS is a proxy's work in front of it.
+    Passwords come from the environment or from files that the configuration names, never from the command line.
+    """
+    if (config is None) != demo:
+        raise InvalidArgumentError("--config", None if config is None else str(config), "given, or --demo instead")
+    try:
+        from unlisted.server import running  # noqa: PLC0415 - an extra
+        from unlisted.server.config import read_config  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError:
+        hint = 'Run: pip install "unlisted[server]"'
+        raise InvalidArgumentError("serve", "no FastAPI", "run with FastAPI and uvicorn installed", hint) from None
+    if config is not None:
+        told = read_config(config)
+        told = told if port is None else replace(told, port=port)
+        if not running.is_loopback(told.host):
+            typer.echo("Other machines can connect, without TLS: put a proxy in front.", err=True)
+        running.serve(told, typer.echo)
+        return
+    with running.demo(8080 if port is None else port) as made:
+        typer.echo("A demo: everything in it is invented, and ends with it.")
+        typer.echo(f"Analyst's key: {made.analyst}")
+        typer.echo(f"Admin's key:   {made.admin}")
+        running.serve(made.config, typer.echo)
