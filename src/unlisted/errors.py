@@ -10,11 +10,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 __all__ = [
+    "AccessError",
     "BudgetRefusedError",
     "ChargedFailureError",
     "InvalidArgumentError",
     "InvalidCountsError",
     "LedgerError",
+    "StreamError",
     "UnlistedError",
 ]
 
@@ -44,6 +46,22 @@ class BudgetRefusedError(UnlistedError):
 
 class LedgerError(UnlistedError):
     """The ledger cannot do as asked: it cannot be reached, written to or read. Nothing was charged."""
+
+
+class AccessError(UnlistedError):
+    """A service does not let a caller in, or cannot be reached: no key, no grant, too many requests.
+
+    `status` is the HTTP status that says it. `retry_after` is how many seconds to wait, where waiting helps.
+    """
+
+    def __init__(self, status: int, message: str, retry_after: int | None = None) -> None:
+        self.status = status
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class StreamError(UnlistedError):
+    """A stream's folder is damaged, full, locked or may not be written to. What it held, it still holds."""
 
 
 class ChargedFailureError(UnlistedError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Sequence
 
 from unlisted.mechanisms import labels as label_rules
@@ -14,21 +15,24 @@ Shown = list[tuple[str, int]]
 
 
 def nodes_of(t: int) -> list[tuple[int, int]]:
-    """The blocks (level, index) whose union is 1 … t; block (j, i) covers the rounds (i-1)·2^j + 1 … i·2^j."""
+    """The blocks (level, index) whose union is 1 … t; block (j, i) covers the steps (i-1)·2^j + 1 … i·2^j."""
     return [(level, t >> level) for level in range(t.bit_length()) if t >> level & 1]
 
 
 def covered(level: int, index: int) -> range:
-    """The rounds of a block."""
+    """The steps of a block."""
     return range((index - 1 << level) + 1, (index << level) + 1)
 
 
 def plainly(mechanism: RunningHistogram, rounds: Sequence[Round], key: NoiseKey) -> list[Shown]:
-    """What is shown after every round."""
+    """What is shown in every release."""
     shown_before: set[str] = set()
+    steps = [
+        rounds[last - mechanism.every : last] for last in range(mechanism.every, len(rounds) + 1, mechanism.every)
+    ]
     answers = []
-    for t in range(1, len(rounds) + 1):
-        noisy = {label: _noisy_prefix(mechanism, rounds, t, label, key) for label in _seen(rounds[:t])}
+    for t in range(1, len(steps) + 1):
+        noisy = {label: _noisy_prefix(mechanism, steps, t, label, key) for label in _seen(steps[:t])}
         shown = {label for label, count in noisy.items() if count > mechanism.thresholds[t.bit_count() - 1]}
         if mechanism.display == "sticky":
             shown |= shown_before
@@ -39,26 +43,38 @@ def plainly(mechanism: RunningHistogram, rounds: Sequence[Round], key: NoiseKey)
     return answers
 
 
-def _seen(rounds: Sequence[Round]) -> set[str]:
-    return {label for one in rounds for label, count in one.items() if count > 0}
+def _seen(steps: Sequence[Sequence[Round]]) -> set[str]:
+    return {label for step in steps for one in step for label, count in one.items() if count > 0}
 
 
-def _noisy_prefix(mechanism: RunningHistogram, rounds: Sequence[Round], t: int, label: str, key: NoiseKey) -> int:
+def _noisy_prefix(
+    mechanism: RunningHistogram, steps: Sequence[Sequence[Round]], t: int, label: str, key: NoiseKey
+) -> int:
     largest = 2**62 // mechanism.rounds
     total = 0
     for level, index in nodes_of(t):
-        total += sum(min(rounds[r - 1].get(label, 0), largest) for r in covered(level, index))
+        total += sum(min(one.get(label, 0), largest) for s in covered(level, index) for one in steps[s - 1])
         law = repr(mechanism.law).encode()
-        name = b"%s:%d:%d:%s" % (law, level, index, digest(rounds, level, index))
+        name = b"%s:%d:%d:%s" % (law, level, index, digest(steps, level, index))
         total += int(mechanism.law.sample_each(key.draws(name, key.tags([label_rules.encode(label)])))[0])
     return total
 
 
-def digest(rounds: Sequence[Round], level: int, index: int) -> bytes:
-    """The digest of a block's contents: of one round's rows, or of two halves."""
+def digest(steps: Sequence[Sequence[Round]], level: int, index: int) -> bytes:
+    """The digest of a block's contents: of two halves, of a step's rounds one after the other, of one round."""
     if level:
-        halves = digest(rounds, level - 1, 2 * index - 1) + digest(rounds, level - 1, 2 * index)
+        halves = digest(steps, level - 1, 2 * index - 1) + digest(steps, level - 1, 2 * index)
         return hashlib.sha256(b"two blocks:" + halves).digest()
-    rows = sorted((label_rules.encode(label), count) for label, count in rounds[index - 1].items() if count > 0)
-    contents = b"".join(b"%d:%s%d;" % (len(name), name, count) for name, count in rows)
-    return hashlib.sha256(b"one round:" + contents).digest()
+    first, *others = (digest_of_round(one) for one in steps[index - 1])
+    for other in others:
+        first = hashlib.sha256(b"and then:" + first + other).digest()
+    return first
+
+
+def digest_of_round(one: Round) -> bytes:
+    """The digest of one round's rows, in the order of their labels."""
+    rows = sorted((label.encode(), count) for label, count in one.items() if count > 0)
+    contents = b"".join(struct.pack("<q", len(name)) for name, _ in rows)
+    contents += b"".join(name for name, _ in rows)
+    contents += b"".join(struct.pack("<q", count) for _, count in rows)
+    return hashlib.sha256(b"one round:%s:%d:" % (b"text" if rows else b"empty", len(rows)) + contents).digest()

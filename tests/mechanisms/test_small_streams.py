@@ -53,14 +53,14 @@ class ThreeRounds:
             passes = (prefix > self.mechanism.thresholds[t.bit_count() - 1]) & tested
             if self.mechanism.display == "sticky":
                 passes = before = passes | before
-            code = code * 64 + np.where(passes, prefix + 32, 0)
+            code = code * 256 + np.where(passes, prefix + 32, 0)
         return code
 
-    def quiet_between(self, first: int, until: int, noise: np.ndarray, count: int) -> np.ndarray:
-        """The event K of the proof: a label of this count is not shown in the rounds first … until - 1."""
+    def quiet_between(self, first: int, until: int, noise: np.ndarray, stream: Stream) -> np.ndarray:
+        """The event K of the proof: the label is not shown in the rounds first … until - 1."""
         kept = np.ones(noise.shape[1], dtype=bool)
         for t in range(first, until):
-            kept &= count + noise[t - 1] <= self.mechanism.thresholds[t.bit_count() - 1]
+            kept &= sum(stream[:t]) + noise[t - 1] <= self.mechanism.thresholds[t.bit_count() - 1]
         return kept
 
     def pair(self, a: Stream, b: Stream) -> tuple:
@@ -74,8 +74,7 @@ class ThreeRounds:
         for stream, half in zip((a, b), halves, strict=True):
             laws.append(np.bincount(half, weight, len(outcomes)))
             # On the side that has not seen the label yet, its noise is drawn later, for the same rounds.
-            count = sum(stream[: min(firsts)])
-            good = self.quiet_between(min(firsts), max(firsts), noise, count)
+            good = self.quiet_between(min(firsts), max(firsts), noise, stream)
             parts.append(np.bincount(half[good], weight[good], len(outcomes)))
         both = (parts[0] > 0) & (parts[1] > 0)
         return *laws, (parts[0] * both, parts[1] * both)
@@ -101,6 +100,39 @@ def test_a_stream_keeps_its_guarantee(mechanism: RunningHistogram) -> None:
     world = ThreeRounds(mechanism)
     for a, b in neighbouring_streams(mechanism.sensitivity.count):
         assert breach(*world.pair(a, b), mechanism.guarantee()) is None, (a, b)
+
+
+def streams_of_users(rounds_per_user: int) -> list[tuple[Stream, Stream]]:
+    """Neighbours that differ in all rounds of one user, who has the label in each of them."""
+    pairs = []
+    for stream in itertools.product((0, 1), repeat=3):
+        for size in range(1, rounds_per_user + 1):
+            for rounds in itertools.combinations(range(3), size):
+                more = tuple(c + (t in rounds) for t, c in enumerate(stream))
+                pairs += [(stream, more), (more, stream)]
+    return pairs
+
+
+@pytest.mark.parametrize("rounds_per_user", [2, 3])
+def test_a_stream_keeps_its_guarantee_for_users_of_several_rounds(rounds_per_user: int) -> None:
+    thresholds = (rounds_per_user + 3, rounds_per_user + 4)
+    mechanism = RunningHistogram(DiscreteGaussian(1), thresholds, 3, Sensitivity(1), "live", 1, rounds_per_user)
+    world = ThreeRounds(mechanism)
+    for a, b in streams_of_users(rounds_per_user):
+        assert breach(*world.pair(a, b), mechanism.guarantee()) is None, (a, b)
+
+
+def test_the_price_of_one_round_is_too_low_for_a_user_of_two() -> None:
+    """And the exact price is not far above what is needed: four fifths of it are too little."""
+    both = RunningHistogram(DiscreteGaussian(1), (5, 6), 3, Sensitivity(1), "live", 1, 2)
+    one = replace(both, rounds_per_unit=1)
+    # The label is always shown, so that everything there is to see is seen.
+    loud, louder = (40, 0, 0), (41, 1, 0)
+    world = ThreeRounds(both)
+    assert breach(*world.pair(loud, louder), both.guarantee()) is None
+    assert breach(*world.pair(loud, louder), one.guarantee()) is not None
+    less = Guarantee(both.guarantee().rho * 4 / 5, both.guarantee().delta)
+    assert breach(*world.pair(loud, louder), less) is not None
 
 
 def found_breach(world: ThreeRounds, promised: Guarantee) -> bool:

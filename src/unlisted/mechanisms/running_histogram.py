@@ -2,41 +2,55 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms import labels as label_rules
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.counts import LARGEST_COUNT, BoundedCounts, add_noise
 from unlisted.mechanisms.pricing import noise_price, with_escape
 from unlisted.mechanisms.running_state import RunningState
+from unlisted.mechanisms.running_tree import (
+    largest_popcount,
+    most_squares,
+    spread_by_popcount,
+    steps_with_popcount,
+)
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.calibrate import Calibrated, Family, calibrate
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.numbers import whole
-from unlisted.privacy.rounding import any_of_up, sqrt_up
+from unlisted.privacy.rounding import any_of_up
 from unlisted.privacy.sensitivity import Sensitivity
 
 Display = Literal["live", "sticky"]
+
+
+class Course(TypedDict, total=False):
+    """How a stream goes: what stays shown, how often it releases, in how many rounds one unit takes part."""
+
+    display: Display
+    every: int
+    rounds_per_unit: int
 
 
 @dataclass(frozen=True)
 class RunningHistogram:
     """After every round, release the labels whose noisy running count is above the round's threshold.
 
-    `thresholds[p-1]` is for rounds whose number has p ones in binary: such a prefix is made of p noisy nodes. With
-    `display="sticky"` a label once shown stays, with its noisy count even below the threshold; with `"live"` it
-    comes and goes. Both cost the same. Guarantees: (ρ, δ) of `guarantee()` for the whole life of the stream, one
-    event being what one unit adds in one round. Edge cases: an empty round is a round; after the last round the
-    stream is over; the same key, rounds and contents give the same answers byte for byte.
+    `thresholds[p-1]` is for releases whose number has p ones in binary: such a prefix is made of p noisy nodes.
+    With `display="sticky"` a label once shown stays, with its noisy count even below the threshold; with `"live"`
+    it comes and goes. Both cost the same. With `every=k` there is a release after each k-th round only, and k
+    rounds make one leaf of the tree. `sensitivity` bounds what one unit adds in one round; a unit takes part in at
+    most `rounds_per_unit` rounds. Guarantees: (ρ, δ) of `guarantee()` for the whole life of the stream. Edge
+    cases: an empty round is a round; after the last round the stream is over; the same key, rounds and contents
+    give the same answers byte for byte.
     """
 
     law: DiscreteGaussian
@@ -44,9 +58,16 @@ class RunningHistogram:
     rounds: int
     sensitivity: Sensitivity
     display: Display = "live"
+    every: int = 1
+    rounds_per_unit: int = 1
 
     def __post_init__(self) -> None:
         whole("rounds", self.rounds)
+        for name in ("every", "rounds_per_unit"):
+            if whole(name, getattr(self, name)) > self.rounds:
+                raise InvalidArgumentError(
+                    name, getattr(self, name), f"at most {self.rounds}, the number of rounds"
+                )
         self.sensitivity.require_items("A running histogram")
         if self.sensitivity.adjacency != "add_remove":
             raise InvalidArgumentError(
@@ -54,9 +75,9 @@ class RunningHistogram:
             )
         if self.display not in ("live", "sticky"):
             raise InvalidArgumentError("display", self.display, "'live' or 'sticky'")
-        if len(self.thresholds) != largest_popcount(self.rounds):
+        if len(self.thresholds) != largest_popcount(self.steps):
             raise InvalidArgumentError(
-                "thresholds", self.thresholds, f"{largest_popcount(self.rounds)} numbers, one for each popcount"
+                "thresholds", self.thresholds, f"{largest_popcount(self.steps)} numbers, one for each popcount"
             )
         for threshold in self.thresholds:
             if whole("thresholds", threshold) < self.lowest_threshold:
@@ -64,39 +85,48 @@ class RunningHistogram:
 
     @classmethod
     def for_budget(
-        cls, budget: Budget, rounds: int, sensitivity: Sensitivity, display: Display = "live"
+        cls, budget: Budget, rounds: int, sensitivity: Sensitivity, **course: Unpack[Course]
     ) -> Calibrated[RunningHistogram]:
         """Return the one with the lowest thresholds inside a budget: all the same number of deviations up."""
-        whole("rounds", rounds)
+        steps = whole("rounds", rounds) // whole("every", course.get("every", 1)) or 1
+        lowest = whole("rounds_per_unit", course.get("rounds_per_unit", 1)) * sensitivity.count
 
         def build(variance: Fraction, highest: int) -> RunningHistogram:
-            thresholds = spread_by_popcount(highest, sensitivity.count, rounds)
-            return cls(DiscreteGaussian(variance), thresholds, rounds, sensitivity, display)
+            thresholds = spread_by_popcount(highest, lowest, steps)
+            return cls(DiscreteGaussian(variance), thresholds, rounds, sensitivity, **course)
 
         gaussian = Family("discrete Gaussian", build, lambda variance: DiscreteGaussian(variance).stddev)
         return calibrate(budget, [gaussian])
 
     @property
+    def steps(self) -> int:
+        """How many releases there are: the leaves of the tree."""
+        return self.rounds // self.every
+
+    @property
     def lowest_threshold(self) -> int:
-        """The largest count of a label that one event alone can make appear."""
-        return self.sensitivity.count
+        """The largest count of a label that one unit alone can make appear."""
+        return self.rounds_per_unit * self.sensitivity.count
 
     def price(self) -> Guarantee:
-        """Return what the nodes that contain one event cost."""
+        """Return what the nodes that contain a unit's rounds cost."""
         items = self.sensitivity.require_items("A running histogram")
-        return noise_price(self.law, items * nodes_of_one_round(self.rounds), self.sensitivity.count)
+        squares = most_squares(self.rounds_per_unit, self.steps, self.every)
+        # A count that moves by r·Δ∞ costs as much as r² counts that move by Δ∞: ρ goes by squares.
+        return noise_price(self.law, items * squares, self.sensitivity.count)
 
     def escape(self) -> Fraction:
-        """Bound from above the chance that a label only one event holds is shown in any round."""
+        """Bound from above the chance that a label only one unit holds is shown in any release."""
         one = sum(
             (
-                rounds_with_popcount(ones, self.rounds)
+                steps_with_popcount(ones, self.steps)
                 * self.law.sum_tail(ones, threshold - self.lowest_threshold + 1)
                 for ones, threshold in enumerate(self.thresholds, start=1)
             ),
             start=Fraction(0),
         )
-        return any_of_up(min(one, Fraction(1)), self.sensitivity.require_items("A running histogram"))
+        items = self.sensitivity.require_items("A running histogram")
+        return any_of_up(min(one, Fraction(1)), self.rounds_per_unit * items)
 
     def guarantee(self) -> Guarantee:
         """Return the cost of the whole stream, paid before its first round."""
@@ -111,62 +141,38 @@ class RunningHistogram:
         """Return the state before the first round."""
         return RunningState.empty(key)
 
-    def step(self, state: RunningState, counts: BoundedCounts) -> tuple[RunningState, Answer]:
-        """Take in one round; return the state after it and what is shown."""
+    def step(self, state: RunningState, counts: BoundedCounts) -> tuple[RunningState, Answer | None]:
+        """Take in one round; return the state after it and what is shown, None if no release is due."""
         if state.round >= self.rounds:
             raise InvalidArgumentError("round", state.round + 1, f"at most {self.rounds}, the stream's length")
         counts.require(self.sensitivity, minimum_count=1)
         if counts.fetched is not None:
             raise InvalidCountsError("A round needs all of its counts, not only the largest.")
-        state = state.after(counts, self.law, largest=LARGEST_COUNT // self.rounds)
+        state = state.after(counts, largest=LARGEST_COUNT // self.rounds)
+        if state.round % self.every:
+            return state, None
+        state = state.closed(self.law)
         noisy = add_noise(state.totals, state.noise())
-        shown = noisy > self.thresholds[state.round.bit_count() - 1]
+        shown = noisy > self.threshold_after(state.round)
         if self.display == "sticky":
             shown |= state.shown
             state = state.with_shown(shown)
         rows = np.flatnonzero(shown)
-        answer = Answer.by_count(label_rules.take(state.labels, rows), noisy[rows], self.guarantee())
-        return state, answer
+        return state, Answer.by_count(state.labels.take(rows), noisy[rows], self.guarantee())
+
+    def ones_after(self, rounds: int) -> int:
+        """Return how many noisy nodes the release after so many rounds is made of."""
+        return (rounds // self.every).bit_count()
+
+    def threshold_after(self, rounds: int) -> int:
+        """Return the threshold of the release after so many rounds."""
+        return self.thresholds[self.ones_after(rounds) - 1]
 
     def release(self, rounds: Iterable[BoundedCounts], key: NoiseKey | None = None) -> list[Answer]:
-        """Run a whole stream and return what was shown after each round."""
+        """Run a whole stream and return what was shown in each release."""
         state, answers = self.start(key or NoiseKey.fresh()), []
         for counts in rounds:
             state, answer = self.step(state, counts)
-            answers.append(answer)
+            if answer is not None:
+                answers.append(answer)
         return answers
-
-
-def nodes_of_one_round(rounds: int) -> int:
-    """Return m, the most nodes that contain one round: floor(log2 L) + 1, attained by the first."""
-    return rounds.bit_length()
-
-
-def largest_popcount(rounds: int) -> int:
-    """Return the most ones that a number up to L has in binary, floor(log2(L + 1))."""
-    return (rounds + 1).bit_length() - 1
-
-
-def rounds_with_popcount(ones: int, rounds: int) -> int:
-    """Return how many of the rounds 1 … L have so many ones in binary."""
-    found, seen = 0, 0
-    limit = rounds + 1
-    for bit in reversed(range(limit.bit_length())):
-        if limit >> bit & 1:
-            # Numbers that agree with the limit above this bit and have a 0 here: the lower bits are free.
-            found += _choose(bit, ones - seen)
-            seen += 1
-    return found - (1 if ones == 0 else 0)
-
-
-def spread_by_popcount(highest: int, lowest: int, rounds: int) -> tuple[int, ...]:
-    """Return thresholds that stand equally many deviations up for every popcount, the last being `highest`."""
-    most = largest_popcount(rounds)
-    above = highest - lowest
-    return tuple(
-        lowest + min(above, math.ceil(above * sqrt_up(Fraction(ones, most)))) for ones in range(1, most + 1)
-    )
-
-
-def _choose(n: int, k: int) -> int:
-    return math.comb(n, k) if 0 <= k <= n else 0

@@ -16,9 +16,11 @@ probability below n²/2^129.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import os
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -28,6 +30,7 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.noise.bits import KEY_BYTES, Bits, CipherBits
 
 TAG_BYTES = 16
+_BLOCK_BYTES = 64
 Tags = NDArray[np.uint8]
 """One row of `TAG_BYTES` bytes for each label."""
 
@@ -46,13 +49,30 @@ class NoiseKey:
         """Draw a key from the operating system."""
         return cls(os.urandom(KEY_BYTES))
 
+    def to_bytes(self) -> bytes:
+        """Return the secret itself, for whoever keeps it as closely as the data."""
+        return self._secret
+
     def __repr__(self) -> str:
         return "<NoiseKey>"
 
-    def tags(self, labels: Iterable[bytes]) -> Tags:
-        """Return the tags of encoded labels."""
-        joined = b"".join(self._hash(b"label", label)[:TAG_BYTES] for label in labels)
-        return np.frombuffer(joined, dtype=np.uint8).reshape(-1, TAG_BYTES)
+    def tags(self, names: Iterable[bytes], of: Literal[b"label", b"user"] = b"label") -> Tags:
+        """Return the tags of encoded labels, or of users: who does not have the key cannot tell whose they are."""
+        # The same as `_hash`, which would prepare the key a million times: HMAC is two hashes that begin with it.
+        key = self._secret.ljust(_BLOCK_BYTES, b"\0")
+        inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in key) + of + b":")
+        outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in key))
+        tags = []
+        for name in names:
+            first, second = inner.copy(), outer.copy()
+            first.update(name)
+            second.update(first.digest())
+            tags.append(second.digest()[:TAG_BYTES])
+        return np.frombuffer(b"".join(tags), dtype=np.uint8).reshape(-1, TAG_BYTES)
+
+    def secret(self, purpose: str) -> bytes:
+        """Return a secret of its own for a purpose that has nothing to do with noise."""
+        return self._hash(b"secret", purpose.encode())
 
     def draws(self, node: bytes, tags: Tags) -> KeyedDraws:
         """Return the draws that belong to a node, one for each tag."""

@@ -1,0 +1,1 @@
+"""A running histogram made durable: a folder that survives kill -9."""

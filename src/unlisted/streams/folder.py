@@ -1,0 +1,160 @@
+"""The folder that a stream lives in.
+
+    settings.json   what was asked and what it costs, fixed at creation
+    key             the secret that noise is computed from
+    journal         what each round added: labels, users, its digest
+    state           totals and node digests after the last round
+    releases/       one file a release
+    ledger.json     the entry that it was paid with, if an account paid
+    lock            held by the one who writes
+
+A round is committed by replacing `state`, after its release and its part of the journal are durable. Before that
+moment the round has not happened, whatever lies in the folder; after it, it has happened for ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from unlisted.bills import Bill, Payer, require_payer
+from unlisted.errors import InvalidArgumentError, StreamError
+from unlisted.noise.keyed import NoiseKey
+from unlisted.privacy.guarantee import Guarantee
+from unlisted.releases import Release
+from unlisted.streams.disk import (
+    PRIVATE_FOLDER,
+    continue_journal,
+    make_entries_durable,
+    only_writer,
+    read_file,
+    replace_file,
+    sealed,
+    told,
+    unsealed,
+)
+from unlisted.streams.saved import Saved, rounds_of
+from unlisted.streams.settings import Settings
+
+KEY, RELEASE = "key", "release"
+_NO_TIME = datetime.fromtimestamp(0, UTC)
+"""The bytes of a release are a function of key and contents; when it was made is the time of its file."""
+
+
+class Folder:
+    """One stream's files. Reading needs no lock: what is read was complete when it got its name."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._loaded: tuple[tuple[int, ...], Saved] | None = None
+
+    def settings(self) -> Settings:
+        """Read what the stream is."""
+        return Settings.from_bytes(read_file(self.path / "settings.json"))
+
+    def key(self) -> NoiseKey:
+        """Read the secret."""
+        return NoiseKey(unsealed(KEY, read_file(self.path / "key")))
+
+    def round(self) -> int:
+        """Read how many rounds have happened."""
+        return rounds_of(read_file(self.path / "state"))
+
+    def only_writer(self) -> AbstractContextManager[None]:
+        """Be the only one who writes."""
+        return only_writer(self.path / "lock")
+
+    def saved(self, key: NoiseKey) -> Saved:
+        """Return where the stream stands: as it is known, or read anew if somebody else has written since."""
+        with told("read"):
+            found = (self.path / "state").stat()
+        mark = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if self._loaded is None or self._loaded[0] != mark:
+            state, journal = read_file(self.path / "state"), read_file(self.path / "journal")
+            self._loaded = (mark, Saved.from_bytes(state, journal, key))
+        return self._loaded[1]
+
+    def commit(self, before: Saved, after: Saved, record: bytes, release: Release | None) -> None:
+        """Make a round happen: all of it, or if anything fails, nothing."""
+        if release is not None:
+            body = replace(release, time=_NO_TIME, stamp=None).to_bytes()
+            replace_file(self._release(after.round), sealed(RELEASE, body))
+        continue_journal(self.path / "journal", before.end, record)
+        replace_file(self.path / "state", after.to_bytes())
+        found = (self.path / "state").stat()
+        self._loaded = ((found.st_ino, found.st_mtime_ns, found.st_size), after)
+
+    def release(self, number: int) -> Release:
+        """Read the release after a round."""
+        path = self._release(number)
+        found = Release.from_bytes(unsealed(RELEASE, read_file(path)))
+        with told("read"):
+            time = datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
+        return replace(found, time=time, stamp=self._stamp())
+
+    def _release(self, number: int) -> Path:
+        return self.path / "releases" / f"{number:08d}"
+
+    def _stamp(self) -> dict[str, str | int] | None:
+        path = self.path / "ledger.json"
+        return json.loads(read_file(path)) if path.exists() else None
+
+
+def create(path: Path, settings: Settings, account: Payer | None) -> None:
+    """Make the folder of a new stream, whole or not at all; the account pays for the stream's whole life."""
+    payer = require_payer(account)
+    if path.exists():
+        hint = "If it is a stream, open it: ul.Stream.open(path)."
+        raise InvalidArgumentError("path", str(path), "a folder that does not exist yet", hint)
+    with told("written"):
+        beside = Path(tempfile.mkdtemp(prefix=".unlisted-", dir=path.absolute().parent))
+
+    def deliver() -> tuple[bytes, Guarantee]:
+        with told("written"):
+            beside.rename(path)
+        make_entries_durable(path.absolute().parent)
+        return settings.to_bytes(), settings.mechanism.guarantee()
+
+    try:
+        _fill(beside, settings)
+        paid = payer.pay(_bill(path, settings), deliver) if payer is not None else None
+        if payer is None:
+            deliver()
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    if not path.exists():
+        raise StreamError(
+            "This stream was created and paid for before, and its folder is gone. A new one needs a new path."
+        )
+    if paid is not None:
+        replace_file(path / "ledger.json", json.dumps(paid.stamp).encode())
+
+
+def _fill(folder: Path, settings: Settings) -> None:
+    key = NoiseKey.fresh()
+    with told("written"):
+        folder.chmod(PRIVATE_FOLDER)
+        (folder / "releases").mkdir(PRIVATE_FOLDER)
+    replace_file(folder / "settings.json", settings.to_bytes())
+    replace_file(folder / "key", sealed(KEY, key.to_bytes()))
+    replace_file(folder / "journal", b"")
+    replace_file(folder / "state", Saved.start(key).to_bytes())
+
+
+def _bill(path: Path, settings: Settings) -> Bill:
+    """Return what the stream costs. An event is less than a user: a data set of users does not pay for events."""
+    asked = settings.to_bytes() + os.fsencode(path.absolute())
+    return Bill(
+        ceiling=settings.mechanism.guarantee(),
+        question=hashlib.sha256(asked).hexdigest(),
+        unit=settings.user if settings.unit == "user" else f"{settings.user} in one round",
+        adjacency="add_remove",
+        source=settings.source,
+    )

@@ -1,0 +1,178 @@
+"""From what is pushed to bounded counts: rows in any engine, or counts that were bounded before.
+
+With unit "user" a round also says who is in it, and can be counted again without some of them. The pairs of user
+and item are computed once, inside the engine; users leave it as numbers and names, the names become keyed tags at
+once, and the numbers of those to be dropped go back in.
+"""
+
+# ruff: noqa: S608 - statements are made of names of our own
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from unlisted.asking import PrivateTable
+from unlisted.errors import InvalidArgumentError, InvalidCountsError
+from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.running_state import digest_of, in_order
+from unlisted.noise.keyed import NoiseKey
+from unlisted.streams.contributions import TAG, as_labels
+from unlisted.streams.settings import Settings
+from unlisted.tables.bounding import bounded_pairs, item_columns, keys_of, total_of
+from unlisted.tables.column_types import ColumnType
+from unlisted.tables.counting import count_all, labels_of, selected
+from unlisted.tables.engines.engine import Engine, Rows, World
+from unlisted.tables.failures import charged
+from unlisted.tables.table import Table
+from unlisted.tables.table import table as open_table
+
+PAIRS, USERS, DROPPED = "unlisted_pairs", "unlisted_users", "unlisted_dropped"
+
+
+@dataclass(frozen=True)
+class People:
+    """Who is in a round, as keyed tags; `without` counts again without those at some places among the tags."""
+
+    tags: pa.Array
+    without: Callable[[NDArray[np.int64]], BoundedCounts]
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A round as it was brought: its bounded counts, and for unit "user" who is in it."""
+
+    counts: BoundedCounts
+    people: People | None = None
+
+    def digest(self) -> bytes:
+        """Return a digest of what was brought, before anybody was dropped: to know the round again."""
+        digest = hashlib.sha256(digest_of(*in_order(self.counts)))
+        if self.people is not None:
+            digest.update(b"".join(sorted(self.people.tags.to_pylist())))
+        return digest.digest()
+
+
+@contextmanager
+def offered(settings: Settings, brought: Any, number: int, key: NoiseKey) -> Iterator[Offered]:
+    """Bound and count what was brought for a round; counting without some users works until the context ends."""
+    if isinstance(brought, Mapping | BoundedCounts):
+        yield Offered(_given(settings, brought))
+        return
+    table = brought._table if isinstance(brought, PrivateTable) else open_table(brought, user=settings.user)
+    # One choice for a round, for ever, on every engine: brought again, a heavy user keeps the same items.
+    table = Table(_Portable(table.engine), table.user, table.source)
+    secret = key.secret(f"bounding of round {number}")
+    if settings.unit == "user":
+        with _with_users(settings, table, secret, key) as round_:
+            yield round_
+        return
+    with count_all(table, settings.question, cut=0, secret=secret) as counts:
+        if not isinstance(counts, BoundedCounts):
+            raise InvalidCountsError("A round needs all of its counts, not only the largest.")
+        found = widened(counts)
+    yield Offered(found)
+
+
+def nothing(settings: Settings) -> Offered:
+    """Return a round in which nobody was there."""
+    counts = BoundedCounts.from_dict({}, settings.sensitivity)
+    return Offered(counts, People(pa.array([], TAG), lambda _: counts) if settings.unit == "user" else None)
+
+
+def widened(counts: BoundedCounts) -> BoundedCounts:
+    """Return the same labels in the form of a stream: sources differ in how wide their texts and numbers are."""
+    kind = counts.labels.type
+    if pa.types.is_large_string(kind):
+        wide = pa.string()
+    elif pa.types.is_signed_integer(kind) or (pa.types.is_unsigned_integer(kind) and kind != pa.uint64()):
+        wide = pa.int64()
+    elif pa.types.is_floating(kind):
+        wide = pa.float64()
+    else:
+        return counts
+    return BoundedCounts(counts.labels.cast(wide), counts.counts, counts.sensitivity)
+
+
+def _given(settings: Settings, brought: Mapping[Any, int] | BoundedCounts) -> BoundedCounts:
+    """Take counts that were bounded before; they do not say whose they are."""
+    if settings.unit == "user":
+        hint = "Only rows say who has contributed how often. Push rows, or create the stream with unit='event'."
+        raise InvalidArgumentError("round", "counts", "rows of users with unit='user'", hint)
+    if isinstance(brought, BoundedCounts):
+        return widened(brought)
+    if len(settings.item) > 1:
+        hint = f"An item of this stream is made of {', '.join(settings.item)}."
+        raise InvalidArgumentError("round", "a mapping", "rows, or BoundedCounts of structs", hint)
+    return widened(BoundedCounts.from_dict(brought, settings.sensitivity))
+
+
+@contextmanager
+def _with_users(settings: Settings, table: Table, secret: bytes, key: NoiseKey) -> Iterator[Offered]:
+    if table.columns()[table.user] not in (ColumnType.TEXT, ColumnType.INTEGER):
+        # The same person must have the same name in every round, whatever engine the round came from.
+        hint = "Make it text in the source."
+        raise InvalidArgumentError("user", table.user, "a column of texts or whole numbers with unit='user'", hint)
+    rows = table.rows(settings.question)
+    with charged(), table.engine.world(rows) as world:
+        world.keep(PAIRS, bounded_pairs(table.engine, table.user, settings.question, secret))
+        world.keep(
+            USERS,
+            f'SELECT "u" AS "who", ROW_NUMBER() OVER (ORDER BY "u") AS "number" '
+            f'FROM (SELECT DISTINCT "u" FROM "{PAIRS}") AS "distinct"',
+        )
+        there = world.answer(f'SELECT "number", CAST("who" AS VARCHAR) AS "name" FROM "{USERS}"')
+        numbers = np.asarray(there.column("number").combine_chunks().cast(pa.int64()))
+        names = (name.encode("utf-8", "surrogatepass") for name in there.column("name").to_pylist())
+        tags = as_labels(key.tags(names, of=b"user"))
+        pairs = _Pairs(world, settings, table)
+        yield Offered(pairs.counts(), People(tags, lambda places: pairs.counts(numbers[places])))
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """The bounded pairs of a round, kept inside one world."""
+
+    world: World
+    settings: Settings
+    table: Table
+
+    def counts(self, dropped: NDArray[np.int64] | None = None) -> BoundedCounts:
+        question = self.settings.question
+        items = item_columns(question, self.table.columns())
+        keys = keys_of(items)
+        condition = ""
+        if dropped is not None:
+            self.world.lend(DROPPED, pa.table({"number": pa.array(dropped, pa.int64())}))
+            over = f'SELECT "who" FROM "{USERS}" WHERE "number" IN (SELECT "number" FROM "{DROPPED}")'
+            condition = f'WHERE "u" NOT IN ({over})'
+        counted = f'SELECT {keys}, {total_of(question)} AS "n" FROM "{PAIRS}" {condition} GROUP BY {keys}'
+        found = self.world.answer(f'SELECT {selected(items)}, "n" FROM ({counted}) AS "counted"')
+        return widened(BoundedCounts(labels_of(found, question), found.column("n"), question.sensitivity))
+
+
+class _Portable:
+    """An engine without a hash of its own: the choice among too many items is made by SHA-256 everywhere."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.name = engine.name
+
+    def columns(self) -> Mapping[str, ColumnType]:
+        return self._engine.columns()
+
+    def plain(self, column: str) -> str:
+        return self._engine.plain(column)
+
+    def statement(self, query: str, rows: Rows) -> str:
+        return self._engine.statement(query, rows)
+
+    def world(self, rows: Rows) -> Any:
+        return self._engine.world(rows)

@@ -1,0 +1,198 @@
+"""A stream's state as it lies on the disk: what only grows in a journal, what changes in one small file.
+
+The journal has one record a round: the round's digest, and the labels and users that were new in it. A record's
+checksum covers the one before it, and the first one the key, so the last one stands for all. The state names the
+journal's end and that last checksum, beside the totals. Whoever reads a state therefore reads exactly the journal
+that belongs to it, even while the next round is being written behind its end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from unlisted.errors import StreamError
+from unlisted.mechanisms.running_labels import Column, LabelTable
+from unlisted.mechanisms.running_state import Node, RunningState
+from unlisted.noise.keyed import TAG_BYTES, NoiseKey
+from unlisted.streams.contributions import Contributions
+from unlisted.streams.disk import sealed, unsealed
+
+STATE = "state"
+_LENGTH_BYTES = 8
+_CHECKSUM_BYTES = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """Where a stream stands after `running.round` rounds, and where its journal ends."""
+
+    running: RunningState
+    contributions: Contributions
+    digests: tuple[bytes, ...]
+    end: int
+    chain: bytes
+
+    @classmethod
+    def start(cls, key: NoiseKey) -> Saved:
+        """Return the state before the first round."""
+        return cls(RunningState.empty(key), Contributions.none(), (), 0, _first_link(key))
+
+    @property
+    def round(self) -> int:
+        """How many rounds there were."""
+        return self.running.round
+
+    def after(self, running: RunningState, contributions: Contributions, digest: bytes) -> tuple[Saved, bytes]:
+        """Return the state after one more round, and the record that the journal is continued with."""
+        labels = _since(len(self.running.labels), running.labels)
+        users = _since(len(self.contributions.users), contributions.users)
+        body = _packed(
+            {"round": running.round, "digest": digest.hex()},
+            _to_ipc(labels),
+            running.tags.values[len(self.running.tags) :].tobytes(),
+            _to_ipc(users),
+        )
+        chain = hashlib.sha256(self.chain + body).digest()
+        record = len(body).to_bytes(_LENGTH_BYTES) + chain + body
+        after = Saved(running, contributions, (*self.digests, digest), self.end + len(record), chain)
+        return after, record
+
+    def to_bytes(self) -> bytes:
+        """Return the state without what the journal holds."""
+        running = self.running
+        header = {
+            "round": running.round,
+            "nodes": [[node.level, node.index, node.digest.hex()] for node in running.nodes],
+            "begun": None if running.begun is None else running.begun.hex(),
+            "end": self.end,
+            "chain": self.chain.hex(),
+        }
+        totals, shown = _to_npy(running.totals), _to_npy(np.packbits(running.shown))
+        return sealed(STATE, _packed(header, totals, shown, _to_npy(self.contributions.counts)))
+
+    @classmethod
+    def from_bytes(cls, state: bytes, journal: bytes, key: NoiseKey) -> Saved:
+        """Read a state and the journal that belongs to it."""
+        header, totals, shown, counts = _unpacked(unsealed(STATE, state))
+        end, chain = header["end"], bytes.fromhex(header["chain"])
+        grown, last = _Grown.read(memoryview(journal)[:end], _first_link(key))
+        if len(journal) < end or last != chain:
+            raise StreamError(
+                "The stream's journal is torn or was changed: it is not the one that its state belongs to. "
+                "Restore the folder from a copy; nothing was released or changed."
+            )
+        running = RunningState(
+            key=key,
+            round=header["round"],
+            labels=grown.labels,
+            totals=_from_npy(totals),
+            tags=Column(np.frombuffer(grown.tags, np.uint8).reshape(-1, TAG_BYTES)),
+            nodes=tuple(Node(level, index, bytes.fromhex(digest)) for level, index, digest in header["nodes"]),
+            shown=np.unpackbits(_from_npy(shown), count=len(grown.labels)).astype(bool),
+            begun=None if header["begun"] is None else bytes.fromhex(header["begun"]),
+        )
+        contributions = Contributions(grown.users, _from_npy(counts))
+        return cls(running, contributions, grown.digests, end, chain)
+
+
+def rounds_of(state: bytes) -> int:
+    """Return how many rounds a state has seen."""
+    return int(_unpacked(unsealed(STATE, state))[0]["round"])
+
+
+@dataclass(frozen=True)
+class _Grown:
+    """What a journal has gathered."""
+
+    labels: LabelTable
+    tags: bytes
+    users: LabelTable
+    digests: tuple[bytes, ...]
+
+    @classmethod
+    def read(cls, journal: memoryview, link: bytes) -> tuple[_Grown, bytes]:
+        """Read records up to the end, or to the first that is damaged; return the last good checksum with them."""
+        labels: list[pa.Array] = []
+        users: list[pa.Array] = []
+        tags: list[memoryview] = []
+        digests: list[bytes] = []
+        at = 0
+        while at < len(journal):
+            start = at + _LENGTH_BYTES + _CHECKSUM_BYTES
+            end = start + int.from_bytes(journal[at : at + _LENGTH_BYTES])
+            body = journal[start:end]
+            next_link = hashlib.sha256(link + body).digest()
+            if next_link != journal[start - _CHECKSUM_BYTES : start]:
+                break
+            at, link = end, next_link
+            header, new_labels, new_tags, new_users = _unpacked(body)
+            labels += _from_ipc(new_labels)
+            users += _from_ipc(new_users)
+            tags.append(new_tags)
+            digests.append(bytes.fromhex(header["digest"]))
+        return cls(_table_of(labels), b"".join(tags), _table_of(users), tuple(digests)), link
+
+
+def _first_link(key: NoiseKey) -> bytes:
+    """Return what the first checksum begins with: a journal belongs to one key."""
+    return key.secret("journal")
+
+
+def _table_of(chunks: list[pa.Array]) -> LabelTable:
+    return LabelTable((pa.concat_arrays(chunks),)) if chunks else LabelTable()
+
+
+def _since(size: int, table: LabelTable) -> pa.Array:
+    return table.take(np.arange(size, len(table)))
+
+
+def _packed(header: dict[str, Any], *parts: bytes) -> bytes:
+    """Put a few values and some parts into one body; the header says how long each part is."""
+    said = json.dumps(header | {"parts": [len(part) for part in parts]}).encode()
+    return b"".join((len(said).to_bytes(_LENGTH_BYTES), said, *parts))
+
+
+def _unpacked(body: bytes | memoryview) -> tuple[Any, ...]:
+    view = memoryview(body)
+    at = _LENGTH_BYTES + int.from_bytes(view[:_LENGTH_BYTES])
+    header = json.loads(bytes(view[_LENGTH_BYTES:at]))
+    parts = []
+    for length in header["parts"]:
+        parts.append(view[at : at + length])
+        at += length
+    return header, *parts
+
+
+def _to_ipc(labels: pa.Array) -> bytes:
+    if len(labels) == 0:
+        return b""
+    buffer = io.BytesIO()
+    table = pa.table({"label": labels})
+    with pa.ipc.new_stream(buffer, table.schema) as stream:
+        stream.write_table(table)
+    return buffer.getvalue()
+
+
+def _from_ipc(data: memoryview) -> list[pa.Array]:
+    if len(data) == 0:
+        return []
+    with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
+        return list(stream.read_all().column("label").chunks)
+
+
+def _to_npy(values: NDArray[Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, values, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _from_npy(data: memoryview) -> NDArray[Any]:
+    return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)

@@ -1,0 +1,203 @@
+"""`ul.Stream`: a running histogram that lives in a folder, one release after another, as long as it was paid for.
+
+Noise is a function of key, label, node and contents, so a round that is done again is done in the same way, and
+one with other contents never meets old noise. `folder.py` says what lies where and when a round has happened.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+import pyarrow as pa
+
+from unlisted.asking import require_budget
+from unlisted.bills import Payer
+from unlisted.errors import InvalidArgumentError
+from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.privacy.guarantee import Budget, Guarantee
+from unlisted.privacy.numbers import whole
+from unlisted.releases import Release, promise
+from unlisted.streams import folder
+from unlisted.streams.answers import joined, released
+from unlisted.streams.contributions import Contributions
+from unlisted.streams.folder import Folder
+from unlisted.streams.rounds import Offered, nothing, offered
+from unlisted.streams.saved import Saved
+from unlisted.streams.settings import Settings, StreamOptions
+
+if TYPE_CHECKING:
+    import altair
+
+
+class Stream:
+    """A private running histogram in a folder.
+
+    Guarantees: (ρ, δ) of `guarantee` for everything it ever releases, charged once, when it was created. A round
+    is taken in once: brought again it gives the same release, and with other contents it is refused. Killed at any
+    moment, it stands before the round or after it. One process writes at a time, any number may read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._folder = Folder(Path(path))
+        self._settings = self._folder.settings()
+        self._key = self._folder.key()
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        rounds: int,
+        items_per_event: int,
+        budget: Budget,
+        account: Payer | None = None,
+        **options: Unpack[StreamOptions],
+    ) -> Stream:
+        """Make a folder for a new stream; its whole guarantee is charged to the account now, once.
+
+        Args:
+            path: a folder that does not exist yet. It is as sensitive as the data: it holds counts and the key.
+            rounds: how many rounds there will be at most.
+            items_per_event: the most different items that one user's rows in one round count for.
+            budget: what the whole life of the stream may cost.
+            account: an account of a ledger that pays.
+            options: see `StreamOptions`.
+        """
+        settings = Settings.for_budget(require_budget(budget), rounds, items_per_event, options)
+        folder.create(Path(path), settings, account)
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Stream:
+        """Open a stream that was created before, to push to it or to read its releases."""
+        return cls(path)
+
+    @property
+    def settings(self) -> Settings:
+        """What the stream was created with."""
+        return self._settings
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the whole life of the stream costs."""
+        return self._settings.mechanism.guarantee()
+
+    @property
+    def round(self) -> int:
+        """How many rounds have been taken in."""
+        return self._folder.round()
+
+    def push(self, rows: Any, *, number: int | None = None, fill_gaps: bool = False) -> Release | None:
+        """Take in one round, and return its release; None if no release is due after it.
+
+        Args:
+            rows: any source of `ul.table`, or what `ul.table` returns, with a user and an item column. With unit
+                "event" also counts that are bounded already: a mapping of item to count, or `ul.BoundedCounts`.
+            number: which round it is, from 1; the next one unless said. A round that was taken in before gives the
+                same release again, and is refused with other contents.
+            fill_gaps: take the rounds that were left out as empty ones. A gap is refused otherwise.
+        """
+        with self._folder.only_writer():
+            saved = self._folder.saved(self._key)
+            wanted = saved.round + 1 if number is None else whole("number", number)
+            self._require_turn(wanted, saved.round, fill_gaps=fill_gaps)
+            for missing in range(saved.round + 1, wanted):
+                empty = nothing(self._settings)
+                saved = self._happened(saved, missing, empty.digest(), self._within(saved, empty))
+            return self._brought(saved, wanted, rows)
+
+    def release(self, number: int) -> Release:
+        """Return the release after a round, as it was released."""
+        every, last = self._settings.release_every, self.round
+        if whole("number", number) > last or number % every:
+            allowed = f"one of the {last // every} rounds with a release, up to {last}"
+            hint = "" if every == 1 else f"There is a release after every {every} rounds."
+            raise InvalidArgumentError("number", number, allowed, hint)
+        return self._folder.release(number)
+
+    def releases(self) -> Iterator[tuple[int, Release]]:
+        """Yield every release so far, with its round."""
+        every = self._settings.release_every
+        for number in range(every, self.round + 1, every):
+            yield number, self._folder.release(number)
+
+    def export(self) -> Release:
+        """Return all releases so far as one, with the column `round` in front."""
+        return joined(self._settings, self.releases())
+
+    def chart(self, items: Iterable[Any] | None = None, most: int = 10) -> altair.LayerChart:
+        """Draw running counts with their error bands: of these items, or of the largest of the last release."""
+        from unlisted.charts import stream_chart  # noqa: PLC0415 - an extra
+
+        return stream_chart(self.export(), None if items is None else list(items), whole("most", most))
+
+    def sink(self, after: int = 0) -> Callable[[Any, int], None]:
+        """Return a function for Spark's `foreachBatch`: micro-batch b, from 0, becomes round `after` + b + 1.
+
+        Spark does a batch again after a failure; the round is known then, and nothing happens twice.
+        """
+        first = whole("after", after, at_least=0) + 1
+
+        def take_in(batch: Any, batch_number: int) -> None:
+            self.push(batch, number=first + batch_number)
+
+        return take_in
+
+    def __repr__(self) -> str:
+        settings = self._settings
+        protected = "one user's rows in one round"
+        if settings.rounds_per_user is not None:
+            protected = f"one user, who counts in at most {settings.rounds_per_user:,} rounds"
+        lowest, highest = min(settings.thresholds), max(settings.thresholds)
+        lines = (
+            f"Stream: round {self.round:,} of {settings.rounds:,}",
+            promise(self.guarantee, settings.at_delta),
+            f"Protects: {protected}, at most {settings.items_per_event:,} items in each round",
+            f"Thresholds: {lowest:,} to {highest:,}    Noise: {settings.mechanism.law}, once for each node",
+        )
+        return "\n".join(lines)
+
+    def _require_turn(self, wanted: int, last: int, *, fill_gaps: bool) -> None:
+        if wanted > self._settings.rounds:
+            hint = "The stream is over. Create a new one, which is paid for anew."
+            raise InvalidArgumentError("number", wanted, f"at most {self._settings.rounds}", hint)
+        if wanted > last + 1 and not fill_gaps:
+            hint = f"Push round {last + 1} first, or say fill_gaps=True if the rounds between were empty."
+            raise InvalidArgumentError("number", wanted, f"at most {last + 1}, the next round", hint)
+
+    def _brought(self, saved: Saved, number: int, rows: Any) -> Release | None:
+        """Take in what was brought for a round that is the next one, or was taken in before."""
+        is_new = number > saved.round
+        with offered(self._settings, rows, number, self._key) as round_:
+            digest = round_.digest()
+            kept = self._within(saved, round_) if is_new else None
+        if kept is not None:
+            self._happened(saved, number, digest, kept)
+        elif digest != saved.digests[number - 1]:
+            hint = "It was taken in with other contents, and happens once. New rows belong to the next round."
+            raise InvalidArgumentError("number", number, f"{saved.round + 1}, the next round", hint)
+        return None if number % self._settings.release_every else self._folder.release(number)
+
+    def _within(self, saved: Saved, round_: Offered) -> tuple[BoundedCounts, Contributions]:
+        """Drop the users who have been counted as often as they may; the others are counted once more."""
+        people = round_.people
+        if people is None:
+            return round_.counts, saved.contributions
+        may = saved.contributions.may_count(people.tags, self._settings.rounds_per_user or 1)
+        counts = round_.counts if may.all() else people.without(np.flatnonzero(~may))
+        return counts, saved.contributions.after(people.tags.filter(pa.array(may)))
+
+    def _happened(
+        self, saved: Saved, number: int, digest: bytes, kept: tuple[BoundedCounts, Contributions]
+    ) -> Saved:
+        """Do a round and make it last."""
+        counts, contributions = kept
+        running, answer = self._settings.mechanism.step(saved.running, counts)
+        after, record = saved.after(running, contributions, digest)
+        release = None if answer is None else released(self._settings, number, answer)
+        self._folder.commit(saved, after, record, release)
+        return after

@@ -1,0 +1,182 @@
+"""`unlisted stream`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow.csv
+import pytest
+from tests.cli.shell import Done, unlisted
+from tests.streams.brooks import rows_of
+
+import unlisted as ul
+from unlisted.streams.stream import Stream
+
+BUDGET = ("--rho", "0.5", "--delta", "1e-6")
+ROWS = rows_of(*[(user, "soup" if user % 3 else "bread") for user in range(300)], (1, "PLANTED"))
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    pyarrow.csv.write_csv(ROWS, tmp_path / "rows.csv")
+    return tmp_path / "rows.csv"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    done = created(tmp_path / "stream")
+    assert done.code == 0, done.said
+    return tmp_path / "stream"
+
+
+def created(folder: Path, *words: object) -> Done:
+    return unlisted("stream", "create", folder, "--rounds", 6, "--items-per-event", 2, *BUDGET, *words)
+
+
+def test_a_stream_is_what_python_creates(tmp_path: Path) -> None:
+    said = ("--unit", "user", "--rounds-per-user", 2, "--display", "sticky", "--release-every", 3, "--user", "who")
+    done = created(tmp_path / "s", *said, "--item", "a", "--item", "b", "--count-per-item", 2, "--where", "x > 1")
+    assert done.code == 0, done.said
+    assert done.text.startswith("Stream: round 0 of 6\nPromise: ")
+    same = Stream.create(
+        tmp_path / "t",
+        rounds=6,
+        items_per_event=2,
+        budget=ul.Budget(rho="0.5", delta="1e-6"),
+        unit="user",
+        rounds_per_user=2,
+        display="sticky",
+        release_every=3,
+        user="who",
+        item=["a", "b"],
+        count_per_item=2,
+        where="x > 1",
+    )
+    assert Stream.open(tmp_path / "s").settings == same.settings
+
+
+def test_rounds_are_pushed_and_come_back(folder: Path, rows: Path) -> None:
+    first = unlisted("stream", "push", folder, rows, "--format", "json")
+    assert first.code == 0, first.said
+    found = json.loads(first.data)
+    assert {row["item"] for row in found["rows"]} == {"soup", "bread"}
+    assert found["plan"]["round"] == 1
+    assert found["complete"] is True
+    second = json.loads(unlisted("stream", "push", folder, rows, "--round", 2, "--format", "json").data)
+    assert abs(second["rows"][0]["count"] - 400) < 60
+    again = unlisted("stream", "push", folder, rows, "--round", 1, "--format", "json")
+    assert again.data == first.data
+
+
+def test_a_person_reads_a_table(folder: Path, rows: Path) -> None:
+    done = unlisted("stream", "push", folder, rows)
+    assert done.code == 0, done.said
+    assert "soup" in done.text
+    assert "PLANTED" not in done.text
+    assert "are held back" in done.text.splitlines()[-1]
+
+
+def test_other_contents_gaps_and_the_end_are_refused(folder: Path, rows: Path, tmp_path: Path) -> None:
+    unlisted("stream", "push", folder, rows)
+    other = tmp_path / "other.csv"
+    pyarrow.csv.write_csv(ROWS.slice(1), other)
+    for words, said in (
+        (("--round", 1), "--round = 1 is not allowed: it must be 2, the next round. It was taken in with other"),
+        (("--round", 3), "--round = 3 is not allowed: it must be at most 2, the next round"),
+        (("--round", 7), "The stream is over"),
+    ):
+        done = unlisted("stream", "push", folder, other, *words)
+        assert (done.code, done.text) == (2, "")
+        assert said in done.said
+    assert unlisted("stream", "push", folder, other, "--round", 3, "--fill-gaps").code == 0
+    assert Stream.open(folder).round == 3
+
+
+def test_counts_that_were_bounded_before(folder: Path, tmp_path: Path) -> None:
+    counts = tmp_path / "counts.json"
+    counts.write_text('{"soup": 300, "bread": 1}')
+    done = unlisted("stream", "push", folder, counts, "--counted", "--format", "json")
+    assert [row["item"] for row in json.loads(done.data)["rows"]] == ["soup"]
+    for wrong in ("[1]", "{", '{"soup": "SECRET"}'):
+        counts.write_text(wrong)
+        done = unlisted("stream", "push", folder, counts, "--counted")
+        assert done.code == 2
+        assert "SECRET" not in done.said
+
+
+def test_a_round_without_a_release_says_when_there_is_one(tmp_path: Path, rows: Path) -> None:
+    created(tmp_path / "s", "--release-every", 2)
+    done = unlisted("stream", "push", tmp_path / "s", rows)
+    assert (done.code, done.text, done.said) == (0, "", "Taken in. The next release is after round 2.\n")
+    assert unlisted("stream", "push", tmp_path / "s", rows).code == 0
+
+
+def test_show_says_where_it_stands(folder: Path, rows: Path) -> None:
+    unlisted("stream", "push", folder, rows)
+    assert unlisted("stream", "show", folder).text == f"{Stream.open(folder)!r}\n"
+    found = json.loads(unlisted("stream", "show", folder, "--format", "json").data)
+    assert (found["round"], found["settings"]["rounds"]) == (1, 6)
+    assert found["guarantee"]["rho"] <= 0.5
+
+
+def test_an_export_has_all_releases(folder: Path, rows: Path, tmp_path: Path) -> None:
+    for _ in range(3):
+        unlisted("stream", "push", folder, rows)
+    chart, receipt = tmp_path / "chart.svg", tmp_path / "receipt.json"
+    done = unlisted("stream", "export", folder, "--format", "csv", "--chart", chart, "--receipt", receipt)
+    assert done.code == 0, done.said
+    table = list(csv.DictReader(io.StringIO(done.text)))
+    assert [row["round"] for row in table if row["item"] == "soup"] == ["1", "2", "3"]
+    assert "Private running counts" in chart.read_text()
+    assert json.loads(receipt.read_bytes())["released_rows"] == len(table)
+    one = json.loads(unlisted("stream", "export", folder, "--round", 2, "--format", "json").data)
+    assert one["rows"] == Stream.open(folder).release(2).as_dict()["rows"]
+    few = unlisted("stream", "export", folder, "--chart", chart, "--label", "bread", "--output", tmp_path / "o")
+    assert few.code == 0
+    assert "soup" not in chart.read_text()
+
+
+def test_an_account_pays(tmp_path: Path, rows: Path) -> None:
+    ledger = ("--ledger", tmp_path / "budget.db")
+    unlisted("account", "create", "ads", *ledger, "--dataset", "searches", "--rho", "0.6", "--delta", "1e-5")
+    assert created(tmp_path / "s", *ledger, "--account", "ads").code == 0
+    refused = created(tmp_path / "t", *ledger, "--account", "ads")
+    assert refused.code == 3
+    assert not (tmp_path / "t").exists()
+    receipt = tmp_path / "receipt.json"
+    assert unlisted("stream", "push", tmp_path / "s", rows, "--receipt", receipt).code == 0
+    assert json.loads(receipt.read_bytes())["ledger"]["account"] == "ads"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--rounds", 0), "--rounds = 0"),
+        (("--items-per-event", 0), "--items-per-event = 0"),
+        (("--unit", "user"), "--rounds-per-user = None"),
+        (("--release-every", 7), "--release-every = 7"),
+        (("--item", "round"), "--item = 'round'"),
+        (("--idempotency-key", "x"), "--idempotency-key = 'x'"),
+        (("--epsilon", 1), "--rho"),
+    ],
+    ids=str,
+)
+def test_refusals_name_the_option(tmp_path: Path, words: tuple, said: str) -> None:
+    done = created(tmp_path / "s", *words)
+    assert done.code == 2
+    assert said in done.said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_stream_is_said(tmp_path: Path, rows: Path, folder: Path) -> None:
+    for verb in ("show", "export"):
+        done = unlisted("stream", verb, tmp_path / "nothing")
+        assert (done.code, done.text) == (2, "")
+        assert "There is no stream" in done.said
+    done = created(folder)
+    assert done.code == 2
+    assert "DIR = " in done.said
+    assert "does not exist yet" in done.said

@@ -1,0 +1,69 @@
+"""Small streams for tests: settings without a search, little noise, low thresholds."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from unlisted.mechanisms.running_tree import largest_popcount
+from unlisted.releases import Release
+from unlisted.streams import folder
+from unlisted.streams.settings import Settings
+from unlisted.streams.stream import Stream
+
+
+def settings(**changed: Any) -> Settings:
+    fields: dict[str, Any] = {
+        "rounds": 12,
+        "items_per_event": 3,
+        "count_per_item": 1,
+        "unit": "event",
+        "rounds_per_user": None,
+        "display": "live",
+        "release_every": 1,
+        "user": "user",
+        "item": ("item",),
+        "where": None,
+        "max_label_bytes": 1024,
+        "source": "a stream",
+        "variance": Fraction(2),
+        "at_delta": Fraction(1, 2),
+        "reason": "made for a test.",
+        **changed,
+    }
+    lowest = (fields["rounds_per_user"] or 1) * fields["count_per_item"]
+    steps = fields["rounds"] // fields["release_every"]
+    fields.setdefault("thresholds", (lowest + 3,) * largest_popcount(steps))
+    return Settings(**fields)
+
+
+def brook(path: Path, **changed: Any) -> Stream:
+    folder.create(path, settings(**changed), None)
+    return Stream.open(path)
+
+
+def quiet_brook(path: Path, **changed: Any) -> Stream:
+    """A stream whose noise is 0 but for a chance of e^-50: what remains is the counting."""
+    return brook(path, **{"variance": Fraction(1, 100), **changed})
+
+
+def shown(release: Release | None) -> list[tuple[Any, int]]:
+    assert release is not None
+    return [(row["item"], row["count"]) for row in release.rows]
+
+
+def rows_of(*pairs: tuple[Any, Any]) -> pa.Table:
+    """A table of (user, item) rows."""
+    return pa.table({"user": [user for user, _ in pairs], "item": [item for _, item in pairs]})
+
+
+def files_of(path: Path) -> dict[str, bytes]:
+    """Every file of a folder with its bytes, but for the lock."""
+    return {
+        found.relative_to(path).as_posix(): found.read_bytes()
+        for found in sorted(path.rglob("*"))
+        if found.is_file() and found.name != "lock"
+    }

@@ -1,0 +1,70 @@
+"""A stream is paid for once, when it is created, on an account of a ledger."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import unlisted as ul
+from unlisted.errors import BudgetRefusedError, InvalidArgumentError, StreamError
+from unlisted.streams.stream import Stream
+
+ASKED = {"rounds": 7, "items_per_event": 1, "budget": ul.Budget(rho="0.3", delta="1e-7")}
+
+
+def test_the_whole_life_is_charged_once(tmp_path: Path) -> None:
+    with ul.Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.open("ads", dataset="searches", budget=ul.Budget(rho=1, delta="1e-6"))
+        stream = Stream.create(tmp_path / "s", **ASKED, account=account)
+        spent = account.balance().account.used.guarantee()
+        assert spent.rho >= stream.guarantee.rho > 0
+        assert spent.rho - stream.guarantee.rho < stream.guarantee.rho / 1000
+        release = stream.push({"a": 1000})
+        stream.push({"a": 1000})
+        assert account.balance().account.used.guarantee() == spent
+        assert release.receipt()["ledger"]["account"] == "ads"
+        assert Stream.open(tmp_path / "s").release(1).receipt()["ledger"] == release.receipt()["ledger"]
+
+
+def test_what_does_not_fit_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    with ul.Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.open("ads", dataset="searches", budget=ul.Budget(rho="0.1", delta="1e-6"))
+        with pytest.raises(BudgetRefusedError):
+            Stream.create(tmp_path / "s", **ASKED, account=account)
+        assert account.balance().account.used.guarantee().rho == 0
+    assert not [path for path in tmp_path.iterdir() if path.is_dir()]
+
+
+def test_events_are_not_paid_from_a_data_set_of_users(tmp_path: Path) -> None:
+    """One event's guarantee says nothing about a user with many."""
+    with ul.Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create_dataset("searches", budget=ul.Budget(rho=1, delta="1e-6"), unit="user")
+        account = ledger.open("ads", dataset="searches", budget=ul.Budget(rho=1, delta="1e-6"))
+        with pytest.raises(InvalidArgumentError, match="user = 'user in one round'"):
+            Stream.create(tmp_path / "s", **ASKED, account=account)
+        Stream.create(tmp_path / "s", **ASKED, account=account, unit="user", rounds_per_user=2)
+
+
+def test_two_streams_are_two_charges(tmp_path: Path) -> None:
+    with ul.Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.open("ads", dataset="searches", budget=ul.Budget(rho=1, delta="1e-6"))
+        ledger.declare_version("searches", "1")
+        for name in "st":
+            Stream.create(tmp_path / name, **ASKED, account=account)
+        assert account.balance().account.used.guarantee().rho > Stream.open(tmp_path / "s").guarantee.rho * 19 / 10
+
+
+def test_a_stream_that_was_paid_for_and_is_gone_is_not_made_anew(tmp_path: Path) -> None:
+    """The ledger knows the question and charges nothing; another key for it would be a second release."""
+    with ul.Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.open("ads", dataset="searches", budget=ul.Budget(rho=1, delta="1e-6"))
+        ledger.declare_version("searches", "1")
+        Stream.create(tmp_path / "s", **ASKED, account=account)
+        spent = account.balance().account.used
+        shutil.rmtree(tmp_path / "s")
+        with pytest.raises(StreamError, match="its folder is gone"):
+            Stream.create(tmp_path / "s", **ASKED, account=account)
+        assert account.balance().account.used == spent
+    assert not [path for path in tmp_path.iterdir() if path.is_dir()]
