@@ -1,0 +1,159 @@
+"""The lemma, executed: is a claim true of two neighbours' exact laws? Proofs are in lemma.md.
+
+First as the survey has it: the outcomes that both neighbours can produce are the good event, its complement must
+be rarer than δ, and the laws given it must be within ρ. Where that is not enough (the good event need not be
+visible in the outcome), by the best parts that any proof could choose. The same parts tell when a claim is false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+
+from unlisted.audit.divergence import LossLaw, grid, hockey_stick
+from unlisted.audit.likelihoods import Likelihoods, Sides
+from unlisted.audit.output_law import DOWN, NONE, UP, OutputLaw, decimal_up
+from unlisted.audit.parts import best_loss, good_parts
+from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
+
+RESOLUTION, SMALLEST_DELTA = Fraction(1, 10**6), Fraction(1, 10**12)
+"""A claim is confirmed to six digits, and to 1e-12 in δ; that it is false is proved of its very numbers."""
+
+_STEPS = (0.05, 0.005, 0.0005)
+_INFINITE = float("inf")
+
+
+class Verdict(StrEnum):
+    """What was proved about a claim. `open`: neither that it holds to six digits nor that it is false."""
+
+    holds = "holds"
+    open = "open"
+    violated = "violated"
+
+    @property
+    def badness(self) -> int:
+        """The place in the order from good to bad."""
+        return list(Verdict).index(self)
+
+    @classmethod
+    def worst(cls, verdicts: Iterable[Verdict]) -> Verdict:
+        """Return the worst of several."""
+        return max(verdicts, key=lambda verdict: verdict.badness)
+
+
+@dataclass(frozen=True)
+class RhoFinding:
+    """The ρ that is needed at the claimed δ is at least `low` and at most `high`.
+
+    `given` is the ρ of the two laws given the outcomes that both list.
+    """
+
+    verdict: Verdict
+    given: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class DeltaFinding:
+    """The δ that is needed at the claimed ε is at least `low` and at most `high`."""
+
+    verdict: Verdict
+    low: Decimal
+    high: Decimal
+
+
+@dataclass(frozen=True)
+class PairFinding:
+    """What the laws of two neighbours say about a claim: the worse of both directions.
+
+    `escape` is the chance of an outcome that only one of them lists. `direct` is there if the claim has an ε.
+    """
+
+    escape: Decimal
+    rho: RhoFinding
+    direct: DeltaFinding | None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the worse of the two verdicts."""
+        return Verdict.worst([self.rho.verdict, *([self.direct.verdict] if self.direct else [])])
+
+
+def examine(left: OutputLaw, right: OutputLaw, claim: Guarantee) -> PairFinding:
+    """Hold a claim against the exact laws of two neighbours."""
+    return judge(Likelihoods.both_ways(left, right), claim)
+
+
+def judge(sides: Sides, claim: Guarantee) -> PairFinding:
+    """Hold a claim against the likelihoods of two neighbours, both ways."""
+    escape = max(side.escape for side in sides)
+    direct = None if claim.direct is None else _direct(sides, claim.direct)
+    return PairFinding(escape, _rho(sides, claim), direct)
+
+
+def _rho(sides: Sides, claim: Guarantee) -> RhoFinding:
+    """Bracket the ρ that is needed, on finer and finer grids of orders until the claim is outside the bracket."""
+    rho, delta = float(claim.rho), decimal_up(_resolved(claim.delta))
+    given = [_given_common(side) for side in sides]
+    parts = good_parts(sides[0], delta)
+    needed = [best_loss(side, decimal_up(claim.delta)) for side in sides]
+    common = all(side.escape <= delta for side in sides)
+    found = RhoFinding(Verdict.open, _INFINITE, 0.0, _INFINITE)
+    for step in _STEPS:
+        twin = max(_rho_at_most(law, rho, step) for law in given)
+        enough = max(_rho_at_most(law, rho, step) for law in parts) if parts else _INFINITE
+        high = min(enough, twin) if common else enough
+        low = max(_rho_at_least(law, rho, step) for law in needed)
+        found = RhoFinding(_against(low, high, claim.rho, claim.rho * (1 + RESOLUTION)), twin, low, high)
+        if found.verdict is not Verdict.open:
+            break
+    return found
+
+
+def _given_common(pair: Likelihoods) -> LossLaw:
+    """Return the losses between the laws given the outcomes that both list, each made to add up to one."""
+    left, right = _total([one.left for one in pair.classes]), _total([one.right for one in pair.classes])
+    return LossLaw.of(
+        [
+            (DOWN.divide(one.left, left), UP.divide(UP.multiply(one.ratio_high, right), left))
+            for one in pair.classes
+        ]
+    )
+
+
+def _total(parts: list[Decimal]) -> Decimal:
+    total = NONE
+    for part in parts:
+        total = DOWN.add(total, part)
+    return total
+
+
+def _rho_at_most(law: LossLaw, rho: float, step: float) -> float:
+    return law.rho_at_most(grid(law.worst, rho, step))
+
+
+def _rho_at_least(law: LossLaw | None, rho: float, step: float) -> float:
+    return _INFINITE if law is None else law.rho_at_least(grid(law.worst, rho, step))
+
+
+def _direct(sides: Sides, claim: EpsilonDelta) -> DeltaFinding:
+    bounds = [hockey_stick(side, claim.epsilon) for side in sides]
+    low, high = max(one[0] for one in bounds), max(one[1] for one in bounds)
+    return DeltaFinding(_against(low, high, claim.delta, _resolved(claim.delta)), low, high)
+
+
+def _resolved(delta: Fraction) -> Fraction:
+    return delta * (1 + RESOLUTION) + SMALLEST_DELTA
+
+
+def _against(low: float | Decimal, high: float | Decimal, claimed: Fraction, resolved: Fraction) -> Verdict:
+    """Compare a bracket with what is claimed; as exact numbers, so that no comparison rounds."""
+    if low == _INFINITE or Fraction(low) > claimed:
+        return Verdict.violated
+    if high != _INFINITE and Fraction(high) <= resolved:
+        return Verdict.holds
+    return Verdict.open

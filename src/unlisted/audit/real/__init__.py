@@ -1,0 +1,1 @@
+"""Audits of the whole way, as users go it: rows in an engine, an account in a ledger, a stream in a folder."""
