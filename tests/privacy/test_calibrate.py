@@ -33,14 +33,28 @@ def histogram(budget: Budget, items: int, noise: Noise = "auto", count: int = 1)
     return ThresholdHistogram.for_budget(budget, Sensitivity(items, count), noise).mechanism
 
 
+def through_rho(budget: Budget, items: int) -> ThresholdHistogram:
+    return ThresholdHistogram.for_budget(budget, Sensitivity(items), "gaussian", one_shot=False).mechanism
+
+
 @pytest.mark.parametrize(("items", "printed"), [(1, "32.6"), (2, "46.6"), (3, "57.4"), (10, "107"), (100, "357")])
 def test_gaussian_thresholds_reach_the_theory(items: int, printed: str) -> None:
     # The theory's column is continuous noise with δ halved; ours are integers with δ shared as is best.
     half = Fraction("5e-9")
     sigma = math.sqrt(items / (2 * rho_cks_down(1, half)))
     same_digits(gaussian_threshold(1, float(half) / items) * sigma - sigma + 1, printed)
-    ours = histogram(STANDARD, items, "gaussian").threshold
+    ours = through_rho(STANDARD, items).threshold
     assert float(printed) * 0.97 <= ours <= math.ceil(float(printed))
+
+
+@pytest.mark.parametrize(("items", "printed"), [(1, "29.6"), (2, "42.3"), (3, "52.2"), (10, "97.7"), (100, "325")])
+def test_exact_thresholds_reach_the_theory(items: int, printed: str) -> None:
+    # The theory's column is continuous noise; ours are integers.
+    found = histogram(STANDARD, items, "gaussian")
+    assert abs(found.threshold - float(printed)) < 1
+    assert found.guarantee().direct.epsilon == 1
+    assert found.guarantee().direct.delta <= STANDARD.delta
+    assert found.threshold <= 0.95 * through_rho(STANDARD, items).threshold
 
 
 @pytest.mark.parametrize(("items", "printed"), [(1, "18.7"), (2, "37.8"), (3, "57.5"), (10, "201")])
@@ -121,7 +135,7 @@ def test_thresholds_are_monotone(noise: Noise) -> None:
 def test_sharing_delta_beats_halving_it() -> None:
     budget = Budget(epsilon="0.5", delta="0.1")
     half = budget.delta / 2
-    found = histogram(budget, 100, "gaussian")
+    found = through_rho(budget, 100)
     halved = DiscreteGaussian(Fraction(100) / (2 * rho_cks_down(budget.epsilon, half)))
     for threshold, enough in ((84, False), (85, True)):
         assert (ThresholdHistogram(halved, threshold, found.sensitivity).escape() <= half) is enough
@@ -130,8 +144,8 @@ def test_sharing_delta_beats_halving_it() -> None:
 
 def test_the_reason_names_the_winner_and_the_others() -> None:
     one = ThresholdHistogram.for_budget(STANDARD, Sensitivity(1))
-    assert one.reason.startswith("discrete Laplace (by ε added up) has the lowest threshold, 19; against 33 with ")
-    assert "discrete Gaussian (by ρ converted)" in one.reason
+    assert one.reason.startswith("discrete Laplace (by ε added up) has the lowest threshold, 19; against 30 with ")
+    assert "30 with discrete Gaussian (by its exact δ), 33 with discrete Gaussian (by ρ converted)" in one.reason
     alone = ThresholdHistogram.for_budget(Budget(rho=1, delta="1e-8"), Sensitivity(1), "gaussian")
     assert alone.reason == "discrete Gaussian (by ρ) has the lowest threshold, 5."
 

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from unlisted.errors import InvalidCountsError
+from unlisted.mechanisms.duplicates import has_equal_rows
 from unlisted.mechanisms.whole_numbers import to_arrow, to_numpy
 
 
@@ -45,11 +46,7 @@ def plain(labels: object) -> pa.Array:
 
 def has_duplicates(labels: pa.Array) -> bool:
     """Return whether two labels are the same, compared by their bytes."""
-    keys = _order_keys(labels)
-    if len(keys) == 1:
-        return bool(pc.count_distinct(keys[0], mode="all").as_py() != len(labels))
-    table = pa.table(keys, names=_names(keys))
-    return bool(table.group_by(_names(keys)).aggregate([]).num_rows != len(labels))
+    return has_equal_rows(_order_keys(labels))
 
 
 def order(labels: pa.Array, counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -106,6 +103,8 @@ def encode_all(labels: pa.Array) -> list[bytes]:
     if pa.types.is_temporal(kind):
         stored = labels.view(pa.int32() if kind.bit_width == 32 else pa.int64())
         return [_tagged(str(kind).encode(), str(number).encode()) for number in stored.to_pylist()]
+    if pa.types.is_string(kind):
+        return [_tagged(b"text", text) for text in labels.cast(pa.binary()).to_pylist()]
     return [encode(label) for label in labels.to_pylist()]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,10 +15,12 @@ from unlisted.mechanisms.families import Noise, families
 from unlisted.mechanisms.lazy_tail import release_lazily
 from unlisted.mechanisms.pricing import noise_price, with_escape
 from unlisted.mechanisms.profile import CountProfile
+from unlisted.mechanisms.sparse_histogram import escape_about, sparse_delta_about, sparse_delta_up
 from unlisted.noise.bits import Bits, fresh_bits
+from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.law import Law
 from unlisted.privacy.calibrate import Calibrated, calibrate
-from unlisted.privacy.guarantee import Budget, Guarantee
+from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
 from unlisted.privacy.numbers import whole
 from unlisted.privacy.rounding import any_of_up
 from unlisted.privacy.sensitivity import Sensitivity
@@ -30,13 +32,15 @@ class ThresholdHistogram:
 
     Guarantees: (ρ, δ) of `guarantee()` for neighbours as `sensitivity` declares, with any law. Rows come in the
     order of noisy count and label. Labels nobody has are never released. Edge cases: no counts, no rows; a count
-    near the largest whole number saturates.
+    near the largest whole number saturates. With `at_epsilon` and Gaussian noise the guarantee also says the δ of
+    the whole at that ε (`sparse_histogram.md`).
     """
 
     law: Law
     threshold: int
     sensitivity: Sensitivity
     minimum_count: int = 1
+    at_epsilon: Fraction | None = None
 
     def __post_init__(self) -> None:
         self.sensitivity.require_items("A histogram")
@@ -46,10 +50,21 @@ class ThresholdHistogram:
 
     @classmethod
     def for_budget(
-        cls, budget: Budget, sensitivity: Sensitivity, noise: Noise = "auto", minimum_count: int = 1
+        cls,
+        budget: Budget,
+        sensitivity: Sensitivity,
+        noise: Noise = "auto",
+        minimum_count: int = 1,
+        *,
+        one_shot: bool = True,
     ) -> Calibrated[ThresholdHistogram]:
-        """Return the one with the lowest threshold inside a budget, and why it is this one."""
-        build = families(noise, lambda law, threshold: cls(law, threshold, sensitivity, minimum_count))
+        """Return the one with the lowest threshold inside a budget, and why it is this one.
+
+        A budget in (ε, δ) that is spent at once needs no way through ρ. One that is paid from an account, which
+        counts ρ, should say `one_shot=False`: the lower threshold would cost more ρ.
+        """
+        at = budget.epsilon if one_shot else None
+        build = families(noise, lambda law, threshold: cls(law, threshold, sensitivity, minimum_count, at))
         return calibrate(budget, build)
 
     @property
@@ -64,12 +79,45 @@ class ThresholdHistogram:
 
     def escape(self) -> Fraction:
         """Bound from above the chance that a label only one neighbour has is released."""
-        one = self.law.tail(self.threshold - self.lowest_threshold + 1)
-        return any_of_up(one, self.sensitivity.require_items("A histogram"))
+        return any_of_up(self._one_escape(), self.sensitivity.require_items("A histogram"))
+
+    @property
+    def knows_delta(self) -> bool:
+        """Whether the δ of the whole mechanism is to be stated at an ε, and the noise is one that allows it."""
+        return self.at_epsilon is not None and isinstance(self.law, DiscreteGaussian)
+
+    def delta_at(self, epsilon: Fraction) -> Fraction:
+        """Bound from above the δ of the whole mechanism at ε."""
+        return sparse_delta_up(self._gaussian(), self._one_escape(), self.sensitivity, epsilon)
+
+    def delta_about(self, epsilon: float) -> float:
+        """Return about that δ, in floating point."""
+        return sparse_delta_about(self._gaussian(), self._beyond, self.sensitivity, epsilon)
+
+    def escape_about(self) -> float:
+        """Return about the chance to escape, in floating point."""
+        return escape_about(self._gaussian(), self._beyond, self.sensitivity)
 
     def guarantee(self) -> Guarantee:
         """Return the ceiling of what a release costs; it is also what each one costs."""
-        return with_escape(self.price(), self.escape())
+        promised = with_escape(self.price(), self.escape())
+        if self.at_epsilon is None or not self.knows_delta:
+            return promised
+        return replace(promised, direct=EpsilonDelta(self.at_epsilon, self.delta_at(self.at_epsilon)))
+
+    def _gaussian(self) -> DiscreteGaussian:
+        if not isinstance(self.law, DiscreteGaussian):
+            raise InvalidArgumentError("law", self.law, "discrete Gaussian, to know its δ at an ε")
+        return self.law
+
+    def _one_escape(self) -> Fraction:
+        """Bound from above the chance that one label of a lone user is released."""
+        return self.law.tail(self._beyond)
+
+    @property
+    def _beyond(self) -> int:
+        """The least noise that lifts a label of one user alone strictly above the threshold."""
+        return self.threshold - self.lowest_threshold + 1
 
     def release(self, counts: BoundedCounts | CountProfile, bits: Bits | None = None) -> Answer:
         """Add noise, keep what is above the threshold, and order it by what is released."""

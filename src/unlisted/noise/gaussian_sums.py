@@ -10,6 +10,11 @@ normaliser of one draw is at least sqrt(2πs²) by Poisson summation; adding a d
 leaves the factor Σ_z e^(-(z-m)²/2v) with v = s²·p/(p+1) >= s²/2, at most sqrt(2πv)·c. The excess c - 1 is 1e-17
 at s² = 4 and vanishes beyond. Below 4 the laws are narrow and are convolved as they are. By symmetry a
 difference is a sum.
+
+The same induction from both sides, against one discrete Gaussian draw of parameter ps²: its mass at d is
+e^(-d²/2ps²) / (sqrt(2πps²)·θ₀(ps²)) with 1 <= θ₀(ps²) <= θ₀(s²) <= θ(s²), and each of the p - 1 factors lies
+between 2 - c and c. So the mass of a sum is within [(2 - c)^(p-1) / θ(s²)^p, c^(p-1)] of that of the one draw, and
+so are their tails: p draws together are all but one draw of p times the variance, and this says how nearly.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ import numpy as np
 
 from unlisted.noise import gaussian_tail
 from unlisted.noise.normal_tail import theta_excess_up
-from unlisted.privacy.rounding import round_up
+from unlisted.privacy.rounding import power_down, power_up, round_down, round_up
 
 SMALLEST_SMOOTH_VARIANCE = 4
 LARGEST_SHARED_VARIANCE = 5**2
@@ -39,6 +44,16 @@ def sum_tail_up(draws: int, t: int, variance: Fraction) -> Fraction:
     together = draws * variance
     lattice = theta_excess_up(together) * gaussian_tail.tail_up(t, together)
     return min(Fraction(1), round_up(theta_excess_up(variance / 2) ** (draws - 1) * lattice))
+
+
+def sum_tail_bounds(draws: int, t: int, variance: Fraction) -> tuple[Fraction, Fraction]:
+    """Bound P[Z₁ + … + Z_draws >= t] from both sides, by one draw of as much variance together."""
+    low, high = gaussian_tail.tail_bounds(t, draws * variance)
+    if draws == 1:
+        return low, high
+    factor = theta_excess_up(variance / 2)
+    least = power_down(max(Fraction(0), 2 - factor), draws - 1) / power_up(theta_excess_up(variance), draws)
+    return round_down(low * least), min(Fraction(1), round_up(high * power_up(factor, draws - 1)))
 
 
 def lead_tail_up(n: int, rivals: int, variance: Fraction) -> Fraction:

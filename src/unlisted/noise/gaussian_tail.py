@@ -1,11 +1,11 @@
-"""Tails of the discrete Gaussian law: the series for small scales, a constant-time bound for large ones."""
+"""Tails of the discrete Gaussian law: the series for small scales, constant-time bounds for large ones."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
 
-from unlisted.noise.normal_tail import lattice_tail_up
+from unlisted.noise.normal_tail import lattice_tail_bounds, lattice_tail_up, theta_excess_up
 from unlisted.noise.tails import Tails
 from unlisted.privacy.rounding import exp_down, exp_up
 
@@ -21,6 +21,20 @@ def tail_up(t: int, variance: Fraction) -> Fraction:
         return min(Fraction(1), lattice_tail_up(t, variance))
     series = tails(variance, sharp_enough(t, variance))
     return Fraction(series.at_least(t)[1], 1 << series.precision)
+
+
+def tail_bounds(t: int, variance: Fraction) -> tuple[Fraction, Fraction]:
+    """Bound P[Z >= t] from both sides, closely enough to subtract one tail from another."""
+    if variance <= LARGEST_SERIES_VARIANCE:
+        series = tails(variance, sharp_enough(t, variance))
+        low, high = series.at_least(t)
+        return Fraction(low, 1 << series.precision), Fraction(high, 1 << series.precision)
+    if t <= 0:
+        beyond_low, beyond_high = tail_bounds(1 - t, variance)
+        return 1 - beyond_high, 1 - beyond_low
+    # The law is the lattice sum over a normaliser that lies between sqrt(2πs²) and θ times that.
+    lattice_low, lattice_high = lattice_tail_bounds(t, variance)
+    return lattice_low / theta_excess_up(variance), lattice_high
 
 
 def sharp_enough(t: int, variance: Fraction) -> int:

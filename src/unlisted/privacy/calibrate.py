@@ -4,7 +4,8 @@ Nothing here knows a mechanism's formulas. A mechanism prices itself (`price`: �
 outcomes; `escape`: δ, the chance of a telling one), and calibration is a search over (scale of noise, threshold)
 against those two functions. With a budget in (ρ, δ) the scale follows from ρ and the threshold from δ. With a
 budget in (ε, δ) the total δ has two uses, the threshold and the conversion from ρ to ε; how it is best shared
-depends on everything, so it is searched:
+depends on everything, so it is searched (a mechanism that knows its own δ at ε needs no such sharing, and is
+searched for by `one_shot.py`):
 
 1. some ways to share δ give a first threshold; one far above another law's is not pursued;
 2. a threshold one lower is possible iff for some scale `escape` + conversion stays within δ; this sum falls and
@@ -18,15 +19,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.convert import delta_cks_up, rho_cks_down
 from unlisted.privacy.guarantee import Budget, Guarantee
+from unlisted.privacy.one_shot import Searched, lowest
 from unlisted.privacy.rounding import round_up
 from unlisted.privacy.search import lowest_point, smallest
 
-_SHARES = (Fraction(50, 100), Fraction(65, 100), Fraction(80, 100))
+_SHARES = (Fraction(65, 100), Fraction(50, 100), Fraction(80, 100))
+_SHARES_DIFFER = Fraction(21, 20)
 _HOPELESS = Fraction(11, 10)
 _SCALE_DIGITS = 7
 _SMALLEST_EXPONENT, _LARGEST_EXPONENT = -7.0, 55.0
@@ -46,6 +49,28 @@ class SelfPriced(Protocol):
 
     def escape(self) -> Fraction:
         """Return the chance of a telling outcome; it falls as the threshold grows."""
+        ...
+
+
+@runtime_checkable
+class KnowsDelta(Protocol):
+    """A mechanism that may also know its δ as a whole: what is moved or what is new, not one plus the other."""
+
+    @property
+    def knows_delta(self) -> bool:
+        """Whether it does, with the noise it has."""
+        ...
+
+    def delta_at(self, epsilon: Fraction) -> Fraction:
+        """Bound from above the δ at which the mechanism is (ε, δ)-DP."""
+        ...
+
+    def delta_about(self, epsilon: float) -> float:
+        """Return about that δ, to find parameters with."""
+        ...
+
+    def escape_about(self) -> float:
+        """Return about the chance of a telling outcome, to find parameters with."""
         ...
 
 
@@ -82,7 +107,13 @@ class _Candidate(Generic[M]):
 def calibrate(budget: Budget, families: Sequence[Family[M]]) -> Calibrated[M]:
     """Return the mechanism with the lowest threshold (then the least noise) that stays inside the budget."""
     found: list[_Candidate[M]] = []
-    for way, settle in (("by ρ", _by_rho), ("by ε added up", _directly), ("by ρ converted", _by_conversion)):
+    ways = (
+        ("by ρ", _by_rho),
+        ("by ε added up", _directly),
+        ("by its exact δ", _exactly),
+        ("by ρ converted", _by_conversion),
+    )
+    for way, settle in ways:
         for family in families:
             settled = settle(budget, family, min((one.threshold for one in found), default=None))
             if settled is not None:
@@ -112,12 +143,45 @@ def _directly(budget: Budget, family: Family[M], _best: int | None) -> tuple[Fra
     return scale, _threshold(family, scale, budget.delta)
 
 
+def _exactly(budget: Budget, family: Family[M], _best: int | None) -> tuple[Fraction, int] | None:
+    """Settle by the δ of the whole mechanism, where it is known."""
+    epsilon = budget.epsilon
+    if epsilon is None or not _knows_delta(family):
+        return None
+
+    def built(exponent: float, threshold: int) -> KnowsDelta:
+        return cast("KnowsDelta", family.build(_scale(exponent), threshold))
+
+    limit = rho_cks_down(epsilon, budget.delta)
+    enough = math.log2(_smallest_scale(family, lambda price: price.rho <= limit))
+    searched = Searched(
+        about=lambda exponent, threshold: built(exponent, threshold).delta_about(float(epsilon)),
+        escape=lambda exponent, threshold: built(exponent, threshold).escape_about(),
+        bound=lambda exponent, threshold: built(exponent, threshold).delta_at(epsilon),
+        delta=budget.delta,
+        lowest_threshold=_at(family, Fraction(1), None).lowest_threshold,
+    )
+    settled = lowest(searched, enough)
+    return settled and (_scale(settled[0]), settled[1])
+
+
+def _knows_delta(family: Family[M]) -> bool:
+    mechanism: object = _at(family, Fraction(1), None)
+    return isinstance(mechanism, KnowsDelta) and mechanism.knows_delta
+
+
 def _by_conversion(budget: Budget, family: Family[M], best: int | None) -> tuple[Fraction, int] | None:
     if budget.epsilon is None:
         return None
-    shares = (_at_share(budget, family, share) for share in _SHARES)
-    scale, threshold = min(shares, key=lambda settled: (settled[1], settled[0]))
-    if best is not None and threshold > _HOPELESS * best:
+    scale, threshold = _at_share(budget, family, _SHARES[0])
+    if best is not None:
+        # What is known exactly is not reached by converting, but for budgets where both are loose.
+        hopeless = best if _knows_delta(family) else _HOPELESS * best
+        if threshold > _SHARES_DIFFER * hopeless:
+            return scale, threshold
+    others = (_at_share(budget, family, share) for share in _SHARES[1:])
+    scale, threshold = min((scale, threshold), *others, key=lambda settled: (settled[1], settled[0]))
+    if best is not None and threshold > hopeless:
         return scale, threshold
     scale, threshold = _lowest_threshold(budget, family, scale, threshold)
     return _least_scale(budget, family, threshold, scale), threshold

@@ -81,6 +81,16 @@ def sqrt_down(x: Fraction, digits: int = DIGITS) -> Fraction:
     return _step_down(context, context.sqrt(_decimal_down(x, digits + 10)))
 
 
+def power_up(x: Fraction, n: int) -> Fraction:
+    """Bound x^n from above for x >= 0: by squaring, every product rounded up."""
+    return _power(x, n, decimal.ROUND_CEILING)
+
+
+def power_down(x: Fraction, n: int) -> Fraction:
+    """Bound x^n from below for x >= 0: by squaring, every product rounded down."""
+    return _power(x, n, decimal.ROUND_FLOOR)
+
+
 def any_of_up(p: Fraction, n: int) -> Fraction:
     """Bound from above the chance 1 - (1-p)^n that any of n independent events of chance p happens.
 
@@ -91,14 +101,7 @@ def any_of_up(p: Fraction, n: int) -> Fraction:
         return Fraction(0)
     if n == 1 or p >= 1:
         return min(p, Fraction(1))
-    context = _context(decimal.ROUND_FLOOR, DIGITS + _leading_zeros(p) + 10)
-    base = context.divide(Decimal(p.denominator - p.numerator), Decimal(p.denominator))
-    kept = Decimal(1)
-    while n:
-        if n & 1:
-            kept = context.multiply(kept, base)
-        base = context.multiply(base, base)
-        n >>= 1
+    kept = _squared(1 - p, n, _context(decimal.ROUND_FLOOR, DIGITS + _leading_zeros(p) + 10))
     # Almost certain: 1 is a bound, and as a fraction what is kept may have millions of digits.
     return Fraction(1) if kept.adjusted() < -DIGITS else min(Fraction(1), round_up(1 - Fraction(kept)))
 
@@ -112,6 +115,22 @@ def one_of_down(p: Fraction, n: int) -> Fraction:
         return max(p, Fraction(0))
     digits = DIGITS + _leading_zeros(p / n) + 10
     return round_down(1 - exp_up(log_up(1 - p, digits) / n, digits))
+
+
+def _power(x: Fraction, n: int, rounding: str) -> Fraction:
+    # Ten digits more than a bound carries: as many as the products of a very large n could lose.
+    return Fraction(_squared(x, n, _context(rounding, DIGITS + 10)))
+
+
+def _squared(x: Fraction, n: int, context: decimal.Context) -> Decimal:
+    """Return x^n for x >= 0, every product rounded to the context's side."""
+    base, power = context.divide(Decimal(x.numerator), Decimal(x.denominator)), Decimal(1)
+    while n:
+        if n & 1:
+            power = context.multiply(power, base)
+        base = context.multiply(base, base)
+        n >>= 1
+    return power
 
 
 def _leading_zeros(p: Fraction) -> int:

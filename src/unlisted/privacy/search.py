@@ -28,6 +28,29 @@ def lowest_point(objective: Callable[[float], float], low: float, high: float, s
     return (low + high) / 2
 
 
+def where_falling(f: Callable[[float], float], low: float, high: float, within: float) -> float:
+    """Return a point where a falling function is at most 0, near where it crosses, if it does between two points.
+
+    A false-position search that halves the weight of an end that stays (the Illinois rule), so that a smooth
+    function takes a handful of looks; every third look halves the interval, so that no function takes many. Where
+    the function is above 0 even at `high`, that is `high`.
+    """
+    at_low, at_high = f(low), f(high)
+    kept = looks = 0
+    while at_low > 0 > at_high and high - low > within:
+        looks += 1
+        slope = (high - low) / (at_low - at_high) if math.isfinite(at_low - at_high) else 0.0
+        middle = low + slope * at_low if looks % 3 and slope else (low + high) / 2
+        # Not closer to an end than what is asked for: an end that is right must still be found out to be.
+        middle = min(max(middle, low + within / 2), high - within / 2)
+        at_middle = f(middle)
+        if at_middle > 0:
+            low, at_low, at_high, kept = middle, at_middle, at_high / 2 if kept > 0 else at_high, 1
+        else:
+            high, at_high, at_low, kept = middle, at_middle, at_low / 2 if kept < 0 else at_low, -1
+    return low if at_low <= 0 else high
+
+
 def smallest(holds: Callable[[int], bool], at_least: int) -> int:
     """Return the smallest whole number from `at_least` for which a condition, once true, stays true."""
     if holds(at_least):
