@@ -50,7 +50,9 @@ OPENDP = Peer("opendp", ("opendp[polars]==0.16.0", "numpy>=2", "pyarrow>=20"))
 PIPELINEDP = Peer(
     "pipelinedp", ("pipeline-dp==0.3.1", "python-dp==1.1.5", "numpy<2", "scipy<1.15", "pyarrow<20"), (3, 12)
 )
-ALL = (OPENDP, PIPELINEDP)
+# It imports scikit-learn at its start, and a name in it that later versions no longer have.
+DIFFPRIVLIB = Peer("diffprivlib", ("diffprivlib==0.6.6", "scikit-learn<1.6"))
+ALL = (OPENDP, PIPELINEDP, DIFFPRIVLIB)
 
 
 def make(peer: Peer) -> bool:
