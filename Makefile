@@ -3,15 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # The extras that have tests; `all` has more.
-TESTED := polars,pandas,postgres,spark,ibis,charts,ledger
+TESTED := polars,pandas,postgres,spark,ibis,charts,ledger,server
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test java lint types test-long bench bench-peers docs clean
+.PHONY: demo test java chromium lint types test-long audit bench bench-peers docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/unlisted demo
 
-test: lint types java
+test: lint types java chromium
 	$(BIN)/python -m pytest -m "not long"
 
 # Spark needs a Java. Where there is none and we may install packages, take Debian's; else its tests are skipped by name.
@@ -20,6 +20,13 @@ java:
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless; } || \
 	  echo "No Java: the Spark tests will be skipped."
+
+# The console's tests need a browser: the same way.
+chromium:
+	@command -v chromium >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } || \
+	  echo "No Chromium: the browser tests will be skipped."
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest
@@ -31,11 +38,12 @@ lint: $(VENV)/.test
 types: $(VENV)/.test
 	$(BIN)/mypy
 
+# Ten million runs of every mechanism; its tables are in docs/audit-results.md.
+audit: $(VENV)/.test
+	$(BIN)/python docs/make_audit.py
+
 bench: $(VENV)/.test
-	$(BIN)/python -m bench.speed.noise
-	$(BIN)/python -m bench.speed.mechanisms
-	$(BIN)/python -m bench.speed.startup
-	$(BIN)/python -m bench.speed.tables
+	$(BIN)/python -m bench.everything
 
 bench-peers: $(VENV)/.test
 	$(BIN)/python -m bench.peers

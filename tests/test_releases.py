@@ -23,7 +23,7 @@ from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, asked, cooked, histogr
 from tests.tables.engines import installed
 
 import unlisted as ul
-from unlisted.cli.formats import as_csv, as_json, as_parquet
+from unlisted.formats import as_csv, as_json, as_parquet
 from unlisted.releases import as_plain, as_text, escaped, printable, promise, short_up, shown_up
 
 

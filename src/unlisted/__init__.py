@@ -12,15 +12,21 @@ A release is bounded counts, exact noise, and a price whose ceiling is reserved 
     bills          between a plan and whoever pays for it
     releases       the answer and its receipt
     release_bytes  a release as a ledger keeps it
+    formats        an answer as JSON, CSV or Parquet
     plans          a question with a mechanism chosen and calibrated
     asking         what may be asked of a table
     given_counts   the same of counts that another system made
+    client         the same questions, asked of a service
     ledger/        the durable budget: accounts, immutable entries, balance as a fold
+    streams/       a running histogram that survives anything
+    audit/         does it keep its promise? the lemma executed, and attacks
     charts         Altair
     demo/          a table of invented people
+    server/        many analysts over HTTP, one shared budget
     cli/           one verb a file
 """
 
+import importlib
 import typing
 
 from unlisted.asking import PrivateTable, table
@@ -30,6 +36,7 @@ from unlisted.errors import (
     InvalidArgumentError,
     InvalidCountsError,
     LedgerError,
+    StreamError,
     UnlistedError,
 )
 from unlisted.given_counts import PrivateCounts, counts
@@ -50,7 +57,9 @@ from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.releases import Release
 
 if typing.TYPE_CHECKING:
+    from unlisted.client import connect
     from unlisted.ledger.ledger import Ledger
+    from unlisted.streams.stream import Stream
 
 __version__ = "0.1.0"
 
@@ -77,20 +86,27 @@ __all__ = [
     "ResultsBudget",
     "RunningHistogram",
     "Sensitivity",
+    "Stream",
+    "StreamError",
     "ThresholdHistogram",
     "TopHistogram",
     "TopK",
     "UnlistedError",
+    "connect",
     "counts",
     "table",
 ]
 
 
-_LATER = {"Ledger": ledger_extra.ledger_class}
-"""What most programs never touch and what needs an extra: imported on first use."""
+_LATER: dict[str, typing.Callable[[], typing.Any]] = {
+    "Ledger": ledger_extra.ledger_class,
+    "Stream": lambda: importlib.import_module("unlisted.streams.stream").Stream,
+    "connect": lambda: importlib.import_module("unlisted.client").connect,
+}
+"""What most programs never touch, and what needs an extra: imported on first use."""
 
 
-def __getattr__(name: str) -> type:
+def __getattr__(name: str) -> typing.Any:
     if name in _LATER:
         return _LATER[name]()
     raise AttributeError(f"module 'unlisted' has no attribute {name!r}")

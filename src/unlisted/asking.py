@@ -103,7 +103,8 @@ class PrivateTable:
     ) -> Plan:
         """Plan the counts of every value that enough users share (Algorithm 1)."""
         question, account = _question(item, items_per_user, asked)
-        return histogram_plan(question, budget, noise, self._data(question)).paid_by(account)
+        plan = histogram_plan(question, budget, noise, self._data(question), one_shot=account is None)
+        return plan.paid_by(account)
 
     def top_histogram(
         self,
@@ -154,7 +155,8 @@ class PrivateTable:
             with count_all(self._table, question, cut=_cut(mechanism), secret=fresh_secret()) as counts:
                 yield counts
 
-        return Data(self._table.user, self._table.source, question.items, check, counted)
+        read = self._table
+        return Data(read.user, read.source, question.items, check, counted, read.types)
 
 
 def table(
@@ -177,10 +179,14 @@ def table(
     return PrivateTable(open_table(source, user=user, table=table, types=types))
 
 
-def histogram_plan(question: Question, budget: Budget, noise: Noise, data: Data | None = None) -> Plan:
-    """Calibrate Algorithm 1 for a question."""
+def histogram_plan(
+    question: Question, budget: Budget, noise: Noise, data: Data | None = None, *, one_shot: bool = True
+) -> Plan:
+    """Calibrate Algorithm 1 for a question; `one_shot` says that no account, which counts ρ, will pay for it."""
     require_items(question.items_per_user, "A histogram")
-    found = ThresholdHistogram.for_budget(require_budget(budget), question.sensitivity, require_noise(noise))
+    found = ThresholdHistogram.for_budget(
+        require_budget(budget), question.sensitivity, require_noise(noise), one_shot=one_shot
+    )
     return make_plan("histogram", question, found, budget, data)
 
 

@@ -7,6 +7,7 @@ escapes, and what could end a script or begin a tag inside a page is broken up w
 from __future__ import annotations
 
 import io
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
     from unlisted.releases import Release
 
 _BLUE, _INK = "#3565a8", "#1f2933"
-_WIDTH = 520
+_WIDTH, _PAGE_WIDTH = 520, 820
+_DASHES = [[1, 0], [1, 0], [4, 3]]
+PAGE_INK = "#010203"
+"""Stands for the colour of the text around a chart; a page puts `currentColor` in its place."""
+
 _FORMATS = (".svg", ".png", ".html", ".json")
 _TAG = re.compile(r"<(?=[/!?A-Za-z])")
 _WORD_JOINER = "\N{WORD JOINER}"
@@ -145,12 +150,73 @@ def spending_chart(entries: list[dict[str, Any]]) -> altair.LayerChart:
     return chart
 
 
+def stream_chart(export: Release, items: list[Any] | None, most: int) -> altair.LayerChart:
+    """Draw the running counts of some items over the rounds of a stream, each a line in its error band."""
+    alt = _altair()
+    columns = [name for name in export.table.column_names if name not in (*NUMBERS, "round")]
+    rows = [{**row, "label": " · ".join(_as_data(row[name]) for name in columns)} for row in export.rows]
+    if items is None:
+        last = max((row["round"] for row in rows), default=0)
+        wanted = [row["label"] for row in rows if row["round"] == last][:most]
+    else:
+        several = (item if isinstance(item, tuple | list) else (item,) for item in items)
+        wanted = [" · ".join(_as_data(part) for part in item) for item in several]
+    data = [
+        {"said": f"round {row['round']}: {_said(row['label'], row)}"}
+        | {name: row[name] for name in ("label", "round", "count", "low", "high")}
+        for row in rows
+        if row["label"] in wanted
+    ]
+    base = _described(data).encode(
+        x=alt.X("round:Q", title="round", axis=alt.Axis(tickMinStep=1)),
+        color=alt.Color("label:N", title=", ".join(map(_as_data, columns)), sort=wanted),
+    )
+    drawn = alt.layer(
+        base.mark_area(opacity=0.2).encode(y="low:Q", y2="high:Q"),
+        base.mark_line().encode(y=alt.Y("count:Q", title=f"noisy running count of {export.plan['count']}")),
+    )
+    title = _title(export, len(export)) | {"text": "Private running counts"}
+    title["subtitle"] = title["subtitle"].replace("bars are noisy counts, lines", "lines are noisy counts, bands")
+    chart: altair.LayerChart = drawn.properties(width=_WIDTH, height=320, title=title)
+    return chart
+
+
+def privacy_chart(points: list[dict[str, Any]], marks: dict[str, str]) -> altair.Chart:
+    """Draw curves of δ against ε; a point has an `epsilon`, a `delta` and the name of its `curve`.
+
+    `marks` has the names of the curves and their colours. All else has the colour of the text around the chart.
+    """
+    alt = _altair()
+    shown = [point for point in points if point["delta"] > 0]
+    lowest = min((point["delta"] for point in shown), default=0.1)
+    decades = [10.0**power for power in range(math.floor(math.log10(lowest)), 1)]
+    colours = alt.Scale(domain=list(marks), range=list(marks.values()))
+    base = alt.Chart(alt.Data(values=shown)).encode(
+        x=alt.X("epsilon:Q", title="ε"),
+        y=alt.Y("delta:Q", title="δ", scale=alt.Scale(type="log"), axis=alt.Axis(format=".0e", values=decades)),
+        color=alt.Color("curve:N", scale=colours, legend=alt.Legend(title=None, orient="top")),
+        strokeDash=alt.StrokeDash("curve:N", scale=alt.Scale(domain=list(marks), range=_DASHES), legend=None),
+    )
+    drawn = base.mark_line(strokeWidth=2).properties(width=_PAGE_WIDTH, height=240, background="transparent")
+    chart: altair.Chart = drawn.configure(
+        axis={
+            **dict.fromkeys(("labelColor", "titleColor", "gridColor", "domainColor", "tickColor"), PAGE_INK),
+            "gridOpacity": 0.15,
+            "labelFontSize": 12,
+            "titleFontSize": 13,
+        },
+        legend={"labelColor": PAGE_INK, "labelFontSize": 12},
+        view={"stroke": None},
+    )
+    return chart
+
+
 def save_chart(chart: altair.LayerChart, path: Path) -> None:
     """Write a chart as SVG, PNG, HTML or JSON, by the file's ending."""
     path.write_bytes(chart_bytes(chart, path))
 
 
-def chart_bytes(chart: altair.LayerChart, path: Path) -> bytes:
+def chart_bytes(chart: altair.LayerChart | altair.Chart, path: Path) -> bytes:
     """Return what a file of that name is to hold."""
     require_format(path)
     kind: Any = path.suffix.lower().removeprefix(".")

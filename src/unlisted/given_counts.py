@@ -94,7 +94,11 @@ class PrivateCounts:
         self._require_all("A histogram")
         require_items(counts.sensitivity.items, "A histogram")
         found = ThresholdHistogram.for_budget(
-            require_budget(budget), counts.sensitivity, require_noise(noise), counts.minimum_count
+            require_budget(budget),
+            counts.sensitivity,
+            require_noise(noise),
+            counts.minimum_count,
+            one_shot=account is None,
         )
         return self._plan("histogram", found, budget).paid_by(account)
 

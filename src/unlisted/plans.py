@@ -32,7 +32,7 @@ from unlisted.mechanisms.top_k import TopK
 from unlisted.mechanisms.whole_numbers import to_arrow
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
-from unlisted.releases import Release, frozen, guarantee_as_dict, promise, short_up, shown_up, thawed
+from unlisted.releases import Release, frozen, guarantee_as_dict, item_columns, promise, short_up, shown_up, thawed
 from unlisted.tables.failures import charged
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Data:
 
     `user` is the column that says whose row it is, None for counts that were made elsewhere. `source` is what the
     rows are called in a ledger. `check` looks at the schema and may refuse, at no cost; `counted` touches data, so
-    whatever fails in it is charged.
+    whatever fails in it is charged. `types` is what text columns were declared to hold: other types, other labels.
     """
 
     user: str | None
@@ -56,6 +56,7 @@ class Data:
     items: tuple[str, ...]
     check: Callable[[], None]
     counted: Counted
+    types: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,7 +149,8 @@ class Plan:
 
     def bill(self, data: Data) -> Bill:
         """Return what the question may cost, and its name: equal questions have equal names."""
-        asked = json.dumps([thawed(self.asked), repr(self.mechanism), str(self.at_delta)], sort_keys=True)
+        said = [thawed(self.asked), repr(self.mechanism), str(self.at_delta), dict(data.types)]
+        asked = json.dumps(said, sort_keys=True)
         ranking = self.mechanism if isinstance(self.mechanism, TopK) else None
         return Bill(
             ceiling=self.guarantee,
@@ -184,7 +186,7 @@ class Plan:
 
     def _released(self, answer: Answer, items: tuple[str, ...]) -> Release:
         complete = not answer.stopped if self.complete is None else self.complete
-        columns = {**_item_columns(answer.labels, items), **_number_columns(self.mechanism, answer)}
+        columns = {**item_columns(answer.labels, items), **_number_columns(self.mechanism, answer)}
         # Only an account that reserved the ceiling first may hand the rest back.
         cost = self.guarantee if self.account is None else answer.spent
         return Release(pa.table(columns), complete, cost, self.at_delta, self.as_dict())
@@ -209,16 +211,6 @@ def _noise(mechanism: Mechanism) -> str:
         return str(mechanism.law)
     gumbel = f"Gumbel, scale {float(mechanism.ranking.sensitivity.count / mechanism.epsilon):.6g}"
     return gumbel if mechanism.counts_law is None else f"{gumbel}; counts: {mechanism.counts_law}"
-
-
-def _item_columns(labels: pa.Array, items: tuple[str, ...]) -> dict[str, pa.Array]:
-    """Name the columns of released labels; several item columns came as a struct."""
-    if len(items) == 1:
-        return {items[0]: labels}
-    if not pa.types.is_struct(labels.type):
-        # Counts from elsewhere may be an empty list, which has no type.
-        return {name: pa.nulls(0, pa.string()) for name in items}
-    return dict(zip(items, labels.flatten(), strict=True))
 
 
 def _number_columns(mechanism: Mechanism, answer: Answer) -> dict[str, pa.Array]:

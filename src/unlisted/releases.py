@@ -139,7 +139,7 @@ class Release:
         plan = body["plan"]
         return {
             **body,
-            "unit": {"protected": "user", "column": plan.get("user")},
+            "unit": {"protected": plan.get("unit", "user"), "column": plan.get("user")},
             "adjacency": plan.get("adjacency"),
             "bounds": {name: plan.get(name) for name in ("items_per_user", "rows_per_item", "max_label_bytes")},
             "reading": self.reading,
@@ -160,6 +160,16 @@ def rows_of(table: pa.Table) -> list[dict[str, Any]]:
         if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
             table = table.set_column(at, column.name, table.column(at).cast(pa.string()))
     return list(table.to_pylist())
+
+
+def item_columns(labels: pa.Array, items: tuple[str, ...]) -> dict[str, pa.Array]:
+    """Name the columns of released labels; several item columns came as a struct."""
+    if len(items) == 1:
+        return {items[0]: labels}
+    if not pa.types.is_struct(labels.type):
+        # Counts from elsewhere may be an empty list, which has no type.
+        return {name: pa.nulls(0, pa.string()) for name in items}
+    return dict(zip(items, labels.flatten(), strict=True))
 
 
 def as_text(release: Release, most: int | None = None) -> str:

@@ -18,9 +18,13 @@ OPENS_THE_DOOR = {"noise/bits.py", "noise/keyed.py"}
 
 NAMES_THINGS = {
     "cli/writing.py": "names of files that are renamed once they are complete",
+    "client.py": "idempotency keys: names of requests",
+    "server/console/ask.py": "idempotency keys: names of requests",
+    "server/console/sessions.py": "secrets of sessions and forms",
+    "server/keys.py": "keys that are shown once and kept hashed",
     "tables/engines/spark.py": "names of temporary views in a session that others use too",
 }
-"""May ask the operating system for bits that are only names, with the reason."""
+"""May ask the operating system for bits that are names or passwords and never noise, with the reason."""
 
 SOURCES_OF_BITS = ("os.urandom", "os.getrandom", "secrets", "ssl.RAND_bytes", "uuid.uuid4", "uuid.uuid1")
 GENERATORS = ("random", "numpy.random")

@@ -20,10 +20,10 @@ from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, SHELL, histogram
 from tests.tables.engines import installed
 
 import unlisted as ul
-from unlisted.cli.formats import as_csv, as_json
 from unlisted.cli.options import FormatChoice, OutputOptions
 from unlisted.cli.output import check_writable, write_release
 from unlisted.cli.writing import may_be_written, write_file
+from unlisted.formats import as_csv, as_json
 
 QUESTION = (*SHELL, "--items-per-user", BOUND)
 VERBS: dict[str, tuple[object, ...]] = {

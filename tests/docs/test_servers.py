@@ -14,13 +14,17 @@ from unlisted.demo.searches import searches
 
 BLOCKS = {
     block["options"].partition('title="')[2].rstrip('"'): block["body"]
-    for block in BLOCK.finditer((DOCS / "engines.md").read_text(encoding="utf-8"))
+    for page in ("engines.md", "ledger.md", "spark.md")
+    for block in BLOCK.finditer((DOCS / page).read_text(encoding="utf-8"))
     if block["kind"] == "python" and 'title="with a ' in block["options"]
 }
 
 
 def test_there_is_a_block_for_each_server() -> None:
-    assert set(BLOCKS) == {"with a PostgreSQL server", "with a Spark session"}
+    assert set(BLOCKS) == {
+        *("with a PostgreSQL server", "with a PostgreSQL ledger"),
+        *("with a Spark session", "with a Spark cluster"),
+    }
 
 
 def test_the_postgresql_block(postgres_url: str) -> None:
@@ -40,10 +44,18 @@ def test_the_postgresql_block(postgres_url: str) -> None:
             connection.execute("DROP TABLE searches")
 
 
-def test_the_spark_block(spark_session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_ledger_block(postgres_url: str) -> None:
+    shown, names = BLOCKS["with a PostgreSQL ledger"], {"ul": ul}
+    assert "postgresql://ledger@db.example/budget" in shown
+    exec(shown.replace("postgresql://ledger@db.example/budget", postgres_url), names)
+    assert names["left"] == ("0.5", "0.000001")
+
+
+@pytest.mark.parametrize("title", ["with a Spark session", "with a Spark cluster"])
+def test_the_spark_blocks(title: str, spark_session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     pq.write_table(searches(), "searches.parquet")
-    shown = BLOCKS["with a Spark session"]
+    shown = BLOCKS[title]
     # Spark resolves paths against the folder that its Java process began in.
     check_release(shown.replace("searches.parquet", str(tmp_path / "searches.parquet")), spark=spark_session)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,13 +39,13 @@ def why_not() -> str | None:
 
 
 @contextmanager
-def running_session(folder: Path) -> Iterator[Any]:
+def running_session(folder: Path, settings: Mapping[str, str] = SETTINGS) -> Iterator[Any]:
     """Start Spark with its files in `folder`, yield the session, stop it."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder
     for name, value in {
-        **SETTINGS,
+        **settings,
         "spark.sql.warehouse.dir": str(folder),
         "spark.local.dir": str(folder),
     }.items():

@@ -27,6 +27,7 @@ from unlisted.noise.bits import fresh_bits
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.engine import SOURCE, Engine, OwnKey
 from unlisted.tables.question import Question
+from unlisted.tables.thinning import thinning
 
 SECRET_BYTES = 16
 KEY_DIGITS = 12
@@ -108,29 +109,48 @@ def keys_of(items: tuple[ItemColumn, ...]) -> str:
 def bounded_counts(engine: Engine, user: str, question: Question, secret: bytes) -> str:
     """Return the query whose rows are the items (`i0`, `i1`, ...) with their bounded counts `n`."""
     items = item_columns(question, engine.columns())
-    keys, total = keys_of(items), _total(question)
-    pairs = _pairs(engine, user, question, items)
+    keys, total = keys_of(items), total_of(question)
     if question.items_per_user is None:
+        pairs = _pairs(engine, user, question, items)
         return f'SELECT {keys}, {total} AS "n" FROM ({pairs}) AS "pairs" GROUP BY {keys}'
-    bound = min(question.items_per_user, LARGEST_BOUND)
-    carried = keys if question.count == "users" else f'{keys}, "m"'
+    kept = _kept(engine, user, question, secret, carried=_counted(question, items))
+    return f'{kept}\nSELECT {keys}, {total} AS "n" FROM "kept" GROUP BY {keys}'
+
+
+def bounded_pairs(engine: Engine, user: str, question: Question, secret: bytes) -> str:
+    """Return the query for the pairs that bounded counts are made from: user `u`, item, and `m` if rows count."""
+    carried = f'"u", {_counted(question, item_columns(question, engine.columns()))}'
+    return f'{_kept(engine, user, question, secret, carried=carried)}\nSELECT {carried} FROM "kept"'
+
+
+def _counted(question: Question, items: tuple[ItemColumn, ...]) -> str:
+    """List the names of what is counted: the item, and how often where rows are counted."""
+    return keys_of(items) if question.count == "users" else f'{keys_of(items)}, "m"'
+
+
+def _kept(engine: Engine, user: str, question: Question, secret: bytes, *, carried: str) -> str:
+    """Return the clauses in which `kept` are the pairs within the bound, with the names that are carried along."""
+    items = item_columns(question, engine.columns())
+    pairs = _pairs(engine, user, question, items)
+    bound = min(question.items_per_user or LARGEST_BOUND, LARGEST_BOUND)
+    counted, key = _counted(question, items), _key(engine, items)
+    thin = thinning(engine, counted, key, bound)
     return f"""
 WITH "pairs" AS MATERIALIZED ({pairs}),
 "heavy" AS MATERIALIZED (
-    SELECT "u" AS "h", {_prefix(secret)} AS "prefix" FROM "pairs" GROUP BY "u" HAVING COUNT(*) > {bound}
-),
+    SELECT "u" AS "h", {_prefix(secret)} AS "prefix"{thin.size} FROM "pairs" GROUP BY "u" HAVING COUNT(*) > {bound}
+),{thin.clauses}
 "keyed" AS (
-    SELECT "u", {carried}, {_key(engine, items)} AS "k" FROM "pairs" JOIN "heavy" ON "u" = "h"
+    SELECT "u", {counted}, {key} AS "k" FROM {thin.rest} JOIN "heavy" ON "u" = "h"{thin.thinned}
 ),
 "ranked" AS (
     SELECT {carried}, COUNT(*) OVER (PARTITION BY "u" ORDER BY "k") AS "r" FROM "keyed"
 ),
 "kept" AS (
-    SELECT {carried} FROM "pairs" WHERE NOT EXISTS (SELECT 1 FROM "heavy" WHERE "h" = "u")
+    SELECT {carried} FROM {thin.rest} WHERE NOT EXISTS (SELECT 1 FROM "heavy" WHERE "h" = "u")
     UNION ALL
     SELECT {carried} FROM "ranked" WHERE "r" <= {bound}
-)
-SELECT {keys}, {total} AS "n" FROM "kept" GROUP BY {keys}""".strip()
+)""".strip()
 
 
 def _pairs(engine: Engine, user: str, question: Question, items: tuple[ItemColumn, ...]) -> str:
@@ -151,7 +171,8 @@ def _pairs(engine: Engine, user: str, question: Question, items: tuple[ItemColum
     return f'SELECT "u", {keys}, LEAST(COUNT(*), {most}) AS "m" FROM ({good}) AS "good" GROUP BY "u", {keys}'
 
 
-def _total(question: Question) -> str:
+def total_of(question: Question) -> str:
+    """Return what adds up the pairs of an item."""
     return "COUNT(*)" if question.count == "users" else 'CAST(SUM("m") AS BIGINT)'
 
 

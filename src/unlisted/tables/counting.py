@@ -50,7 +50,7 @@ def count_top(table: Table, question: Question, *, fetch: int, secret: bytes) ->
     query = top_query(bounded_counts(table.engine, table.user, question, secret), items, fetch)
     with charged(), table.engine.world(rows) as world:
         found = world.answer(query)
-        return BoundedCounts(_labels(found, question), found.column("n"), question.sensitivity, fetched=fetch)
+        return BoundedCounts(labels_of(found, question), found.column("n"), question.sensitivity, fetched=fetch)
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def top_query(counts: str, items: tuple[ItemColumn, ...], fetch: int) -> str:
     """Return the query for the largest counts, in an order that no row can change."""
     order = ", ".join(name for item in items for name in item.order)
     return (
-        f'SELECT {_selected(items)}, "n" FROM ({counts}) AS "counts" ORDER BY "n" DESC, {order} LIMIT {fetch + 1}'
+        f'SELECT {selected(items)}, "n" FROM ({counts}) AS "counts" ORDER BY "n" DESC, {order} LIMIT {fetch + 1}'
     )
 
 
@@ -85,7 +85,7 @@ def profile_query(cut: int) -> str:
 
 def large_query(items: tuple[ItemColumn, ...], cut: int) -> str:
     """Return the query for the labels above the cut, with their counts."""
-    return f'SELECT {_selected(items)}, "n" FROM "{KEPT}" WHERE "n" > {cut}'
+    return f'SELECT {selected(items)}, "n" FROM "{KEPT}" WHERE "n" > {cut}'
 
 
 def fetch_query(items: tuple[ItemColumn, ...]) -> str:
@@ -94,7 +94,7 @@ def fetch_query(items: tuple[ItemColumn, ...]) -> str:
     order = ", ".join(name for item in items for name in item.order)
     return f"""
 SELECT "position", {names} FROM (
-    SELECT {_selected(items)}, "n", ROW_NUMBER() OVER (PARTITION BY "n" ORDER BY {order}) - 1 AS "rank"
+    SELECT {selected(items)}, "n", ROW_NUMBER() OVER (PARTITION BY "n" ORDER BY {order}) - 1 AS "rank"
     FROM "{KEPT}" WHERE "n" IN (SELECT "count" FROM "{WANTED}")
 ) AS "ranked" JOIN "{WANTED}" ON "n" = "count" AND "rank" = "at" """.strip()
 
@@ -116,7 +116,7 @@ class _Histogram:
 
     def _above(self, cut: int) -> BoundedCounts:
         found = self.world.answer(large_query(self.items, cut))
-        return BoundedCounts(_labels(found, self.question), found.column("n"), self.question.sensitivity)
+        return BoundedCounts(labels_of(found, self.question), found.column("n"), self.question.sensitivity)
 
     def _fetch(self, counts: NDArray[np.int64], ranks: NDArray[np.int64]) -> pa.Array:
         """Name the labels at these ranks of these counts, in this order."""
@@ -128,14 +128,15 @@ class _Histogram:
         if not np.array_equal(positions[order], wanted["position"]):
             OWNER_LOG.error("Labels were asked for by rank, and others or fewer came back.")
             raise ChargedFailureError
-        return _labels(found, self.question).take(pa.array(order))
+        return labels_of(found, self.question).take(pa.array(order))
 
 
-def _selected(items: tuple[ItemColumn, ...]) -> str:
+def selected(items: tuple[ItemColumn, ...]) -> str:
+    """List the columns of labels as they are released."""
     return ", ".join(item.label for item in items)
 
 
-def _labels(found: pa.Table, question: Question) -> pa.Array:
+def labels_of(found: pa.Table, question: Question) -> pa.Array:
     """Return the items of an answer as one array: the column itself, or a struct of several."""
     columns = [found.column(f"i{at}").combine_chunks() for at in range(len(question.items))]
     if len(columns) == 1:

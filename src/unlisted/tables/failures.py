@@ -8,10 +8,12 @@ owns the data attaches a handler to it, and keeps what it writes as close as the
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from unlisted.errors import ChargedFailureError
+from unlisted.errors import ChargedFailureError, InvalidArgumentError
 
 OWNER_LOG = logging.getLogger("unlisted.owner")
 OWNER_LOG.propagate = False
@@ -28,3 +30,23 @@ def charged() -> Iterator[None]:
     except Exception:  # whatever the cause, the answer is the same
         OWNER_LOG.exception("A question failed after data was touched; it stays charged.")
         raise ChargedFailureError from None
+
+
+@contextmanager
+def causes_kept_in(file: Path | None, argument: str) -> Iterator[None]:
+    """Append the causes of failures to a file; a new one is readable by its owner only. `argument` named it."""
+    if file is None:
+        yield
+        return
+    try:
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))
+        handler = logging.FileHandler(file, encoding="utf-8", errors="backslashreplace")
+    except OSError:
+        raise InvalidArgumentError(argument, str(file), "a file that can be written to") from None
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    OWNER_LOG.addHandler(handler)
+    try:
+        yield
+    finally:
+        OWNER_LOG.removeHandler(handler)
+        handler.close()

@@ -25,10 +25,11 @@ class Table:
     ledger calls the rows.
     """
 
-    def __init__(self, engine: Engine, user: str, source: str) -> None:
+    def __init__(self, engine: Engine, user: str, source: str, types: Mapping[str, str] | None = None) -> None:
         self.engine = engine
         self.user = user
         self.source = source
+        self.types = dict(types or {})
 
     def columns(self) -> Mapping[str, ColumnType]:
         """Return the columns and what they hold, without touching a row; the user's must be among them."""
@@ -60,7 +61,7 @@ def table(source: Any, *, user: str, table: str | None = None, types: Mapping[st
     """
     if not isinstance(user, str) or not user:
         raise InvalidArgumentError("user", user, "the name of the column that says whose row it is")
-    return Table(_engine(source, table, types), user, source_name(source, table))
+    return Table(_engine(source, table, types), user, source_name(source, table), types)
 
 
 def source_name(source: Any, table: str | None = None) -> str:

@@ -22,6 +22,7 @@ import duckdb
 import pyarrow as pa
 
 from unlisted.errors import InvalidArgumentError
+from unlisted.tables.cancelling import interruptible
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.engine import SOURCE, Rows
 
@@ -144,7 +145,8 @@ class DuckDBEngine:
         try:
             with closing(connected(folder)) as connection:
                 self._origin.open(connection, _read(rows))
-                yield _World(connection, self, rows)
+                with interruptible(connection.interrupt):
+                    yield _World(connection, self, rows)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

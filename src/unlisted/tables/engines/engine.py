@@ -124,3 +124,15 @@ class OwnKey(Protocol):
         Different texts must have different keys but for chance, in an order that nobody can foresee who does not
         know the secret that the texts begin with.
         """
+
+
+@runtime_checkable
+class ManyMachines(Protocol):
+    """An engine that groups rows by sending those of one group to one machine."""
+
+    @property
+    def giant(self) -> int:
+        """Users with more items than this are too much for one machine, and few enough to be known to all.
+
+        The relation `giant` of the statements holds them. A copy of it goes to every machine.
+        """

@@ -19,6 +19,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from unlisted.errors import InvalidArgumentError
+from unlisted.tables.cancelling import interruptible
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.dialect import byte_length, passing, subquery, translated
 from unlisted.tables.engines.engine import SOURCE, Rows
@@ -95,7 +96,8 @@ class PostgresRelation:
         with self._connect() as connection, connection.transaction(force_rollback=True):
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE")
             connection.execute(_SETTINGS)
-            yield _World(connection, source)
+            with interruptible(connection.cancel):
+                yield _World(connection, source)
 
     def _passing(self, rows: Rows) -> exp.Expr:
         return passing(self, rows, self._described[0], "postgres", _rule)

@@ -2,9 +2,9 @@
 
 A frame is a recipe, and following it twice need not give the same rows: files change, and a column may be random.
 So a world follows it once, and a statement that would follow it again is an error, never another answer. What
-statements read more than once is computed and cut off from its recipe (a local checkpoint); if a machine of the
-cluster is lost with it, that is an error too. Nothing of the session changes but temporary views, whose names no
-one else has, and which go away again.
+statements read more than once is computed and cut off from its recipe (a local checkpoint), on two machines each
+piece: one may be lost, and the answer still comes. If both copies are lost, that is an error. Nothing of the
+session changes but temporary views, whose names no one else has, and which go away again.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ __all__ = ["SparkEngine"]
 ALLOWED_SOURCE = "a Spark data frame with finitely many rows and columns of different names"
 BYTE_ORDER = "UTF8_BINARY"
 
+COPIED = "giant"
+"""The relation of the statements that is small whatever the rows are: each machine gets a copy."""
+
 _KINDS = {
     **dict.fromkeys(("ByteType", "ShortType", "IntegerType", "LongType"), ColumnType.INTEGER),
     **dict.fromkeys(("FloatType", "DoubleType"), ColumnType.FLOAT),
@@ -53,6 +56,7 @@ class SparkEngine:
     """A data frame of Spark 4 or later, of a session in this process or of a remote one. It is an `Engine`."""
 
     name = "spark"
+    giant = 100_000
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -120,7 +124,7 @@ class _World:
 
     def keep(self, name: str, query: str) -> None:
         """Compute a query once."""
-        self.relations[name] = self.view(name, self._run(query).localCheckpoint())
+        self.relations[name] = self.view(name, self._computed(self._run(query)))
 
     def lend(self, name: str, rows: pa.Table) -> None:
         """Send a few whole numbers into the session."""
@@ -142,8 +146,17 @@ class _World:
         relations = dict(self.relations)
         steps, rest = steps_of(query)
         for name, step in steps:
-            relations[name] = self.view(name, self._frame(step, relations).localCheckpoint())
+            relations[name] = self.view(name, self._computed(self._frame(step, relations)))
         return self._frame(rest, relations)
+
+    def _computed(self, frame: Any) -> Any:
+        """Compute a frame now, and keep two copies of it where there are two machines."""
+        from pyspark.storagelevel import StorageLevel  # noqa: PLC0415 - only where Spark is used
+
+        # In one process a second copy cannot be had, and Spark would say so for every piece.
+        copies = 1 if self._session.conf.get("spark.master", "").partition("[")[0] == "local" else 2
+        level = StorageLevel.MEMORY_AND_DISK if copies == 1 else StorageLevel.MEMORY_AND_DISK_2
+        return frame.localCheckpoint(storageLevel=level)
 
     def _frame(self, query: str, relations: Mapping[str, exp.Expr]) -> Any:
         if SOURCE in tables_of(query):
@@ -171,4 +184,13 @@ def _rule(node: exp.Expr) -> exp.Expr:
     """Say one piece of the shared vocabulary in Spark's words."""
     if (text := byte_length(node)) is not None:
         return exp.func("OCTET_LENGTH", text)
+    if isinstance(node, exp.Select) and any(table.name == COPIED for table in _read_directly(node)):
+        # Without the hint both sides of the join would be sent to where their users are: all of a giant to one.
+        node.set("hint", exp.Hint(expressions=[exp.func("BROADCAST", exp.to_identifier(COPIED, quoted=True))]))
     return node
+
+
+def _read_directly(query: exp.Select) -> list[exp.Expr]:
+    """Return the tables that a query itself reads, not those of the queries in it."""
+    joined = [join.this for join in query.args.get("joins") or []]
+    return [table for table in (query.args["from_"].this, *joined) if isinstance(table, exp.Table)]

@@ -1,0 +1,144 @@
+"""Ask: choose what to count, see what it costs and how good it will be, and only then spend."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import APIRouter
+from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from unlisted.errors import BudgetRefusedError, InvalidArgumentError
+from unlisted.plans import Plan
+from unlisted.server.console.budget_figures import Standing, standing_of
+from unlisted.server.console.drafts import Draft
+from unlisted.server.console.pictures import picture
+from unlisted.server.console.visits import Sent, Signed, SignedIn
+from unlisted.server.desk import DatasetView
+from unlisted.tables.column_types import ColumnType
+
+router = APIRouter()
+
+KINDS = (
+    ("histogram", "All counts", "every value that enough users share, with its count"),
+    ("top-histogram", "The largest counts", "read from the largest alone; for tables of very many values"),
+    ("top", "A ranking", "the most common values in order; no bound on what one user does"),
+)
+
+_MORE = ("delta", "items_per_user", "fetch", "count", "rows_per_item", "noise")
+_EXAMPLES = {
+    ColumnType.TEXT: "{} = 'phone'",
+    ColumnType.DATE: "{} >= '2025-12-01'",
+    ColumnType.TIMESTAMP: "{} >= '2025-12-01 00:00'",
+    ColumnType.BOOLEAN: "{}",
+}
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """What is wrong with a draft, and the field it is wrong in; an empty field stands for the whole."""
+
+    at: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a question will cost and how good its answer will be. `request` names the question for its payment."""
+
+    plan: Plan
+    standing: Standing
+    chart: Markup
+    request: str
+
+    @property
+    def fits(self) -> bool:
+        """Whether what is left pays for it."""
+        return self.standing.after(self.plan.guarantee) is not None
+
+
+@router.get("/datasets/{name}/ask")
+def show(visit: Signed, name: str) -> Response:
+    """Show the form with a preview of what it says."""
+    return _page(visit, name, Draft.blank(visit.desk.dataset(visit.caller, name)))
+
+
+@router.post("/datasets/{name}/ask")
+def preview(visit: Signed, name: str, sent: Sent) -> Response:
+    """Show the form as it was sent, with its preview: how the page works without JavaScript."""
+    return _page(visit, name, Draft.sent(sent))
+
+
+@router.post("/datasets/{name}/ask/preview")
+def preview_alone(visit: Signed, name: str, sent: Sent) -> Response:
+    """Return the preview as a part of a page, for a form that is being filled in."""
+    return visit.page("preview.html", {**_previewed(visit, name, Draft.sent(sent)), "alone": True})
+
+
+@router.post("/datasets/{name}/answers")
+async def pay(visit: Signed, name: str, sent: Sent) -> Response:
+    """Spend: run the question that was previewed, and go to its answer."""
+    draft = Draft.sent(sent)
+    try:
+        plan = await run_in_threadpool(visit.desk.plan, visit.caller, name, draft.asked())
+        release = await visit.console.workers.answer(plan, sent.one("request") or None, visit.gone)
+    except (InvalidArgumentError, BudgetRefusedError) as refused:
+        return await run_in_threadpool(_page, visit, name, draft, refused)
+    entry = release.stamp["entry"] if release.stamp else ""
+    return visit.go("datasets", name, "answers", entry)
+
+
+def _page(
+    visit: SignedIn, name: str, draft: Draft, refused: InvalidArgumentError | BudgetRefusedError | None = None
+) -> Response:
+    dataset = visit.desk.dataset(visit.caller, name)
+    given = _previewed(visit, name, draft)
+    if refused is not None:
+        given["wrong"] = _wrong(refused)
+    first = Draft.blank(dataset)
+    given |= {
+        "current": "Data sets",
+        "dataset": dataset,
+        "kinds": KINDS,
+        "example": _example(dataset),
+        "opened": any(getattr(draft, field) != getattr(first, field) for field in _MORE),
+    }
+    status = 200 if not given["wrong"].text else 402 if isinstance(refused, BudgetRefusedError) else 422
+    return visit.page("ask.html", given, status)
+
+
+def _previewed(visit: SignedIn, name: str, draft: Draft) -> dict[str, Any]:
+    """Return what the preview shows: the plan of a draft, or what is wrong with it."""
+    place = f"{visit.root}/datasets/{quote(name, safe='')}"
+    shown: dict[str, Any] = {"draft": draft, "wrong": Wrong(), "preview": None, "place": place, "alone": False}
+    try:
+        plan = visit.desk.plan(visit.caller, name, draft.asked())
+    except InvalidArgumentError as refused:
+        return shown | {"wrong": _wrong(refused)}
+    standing = standing_of(visit.desk.balance(visit.caller, name))
+    chart = picture(plan.chart().properties(width=390, height=230), _curve_said(plan))
+    return shown | {"preview": Preview(plan, standing, chart, secrets.token_urlsafe(16))}
+
+
+def _wrong(refused: InvalidArgumentError | BudgetRefusedError) -> Wrong:
+    at = refused.argument if isinstance(refused, InvalidArgumentError) else ""
+    at = {"items": "item", "epsilon, rho": "epsilon"}.get(at, at)
+    known = {"item", "where", "question", "epsilon", "k", *_MORE}
+    return Wrong(at if at in known else "", str(refused))
+
+
+def _curve_said(plan: Plan) -> str:
+    needed = ", ".join(f"{percent} % with {count:,}" for percent, count in plan.accuracy.needed.items())
+    return f"The chance of an item to appear grows with the {plan.asked['count']} who share it: {needed}."
+
+
+def _example(dataset: DatasetView) -> str:
+    """Return a condition that could be typed, for the hint below the field."""
+    for name, kind in dataset.filters.items():
+        quoted = name if name.isidentifier() and name.isascii() else '"' + name.replace('"', '""') + '"'
+        return _EXAMPLES.get(kind, "{} > 10").format(quoted)
+    return ""

@@ -1,0 +1,66 @@
+"""Templates become pages: everything in them is escaped, and a name that is not given is an error."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from unlisted.privacy.rounding import round_down
+from unlisted.releases import NUMBERS, short_up
+from unlisted.server.console.hostile_text import shown
+
+
+def render(template: str, given: dict[str, Any]) -> str:
+    """Return a template as text."""
+    return _TEMPLATES.get_template(template).render(given)
+
+
+def cost(amount: Fraction, digits: int = 3) -> str:
+    """Write what something costs, in few digits, rounded up."""
+    return _short_exponent(short_up(amount, digits))
+
+
+def allowed(amount: Fraction, digits: int = 3) -> str:
+    """Write what may still be spent, in few digits, rounded down."""
+    return _short_exponent(f"{float(round_down(amount, digits)):.{digits}g}")
+
+
+def moment(time: datetime | str) -> str:
+    """Write a time as people read it, in UTC."""
+    when = datetime.fromisoformat(time) if isinstance(time, str) else time
+    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
+def _short_exponent(text: str) -> str:
+    """Write 1e-08 as people type it, 1e-8."""
+    return re.sub(r"e([+-])0+", r"e\1", text)
+
+
+def figure(number: int | float | str) -> str:
+    """Write a number in few digits, thousands apart; a word stays a word."""
+    if isinstance(number, str):
+        return number
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.6g}"
+
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("unlisted.server.console"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_TEMPLATES.filters |= {
+    "shown": shown,
+    "cost": cost,
+    "allowed": allowed,
+    "moment": moment,
+    "figure": figure,
+    "segment": lambda text: quote(str(text), safe=""),
+}
+_TEMPLATES.globals["numbers"] = NUMBERS

@@ -1,0 +1,68 @@
+// Comfort, and nothing that a page needs: without this file every page works by its buttons.
+"use strict";
+
+const PAUSE = 350; // milliseconds after the last change before a preview is asked for
+
+function follow(form, preview) {
+  // Keep the preview true to the form: ask again after each change, and let nobody pay for an older one.
+  let timer = 0;
+  let asked = 0;
+
+  async function renew() {
+    const mine = ++asked;
+    preview.setAttribute("aria-busy", "true");
+    try {
+      const answer = await fetch(form.dataset.preview, {
+        method: "POST",
+        body: new URLSearchParams(new FormData(form)),
+        redirect: "error",
+      });
+      const text = await answer.text();
+      if (mine === asked) preview.innerHTML = text;
+    } catch {
+      // Signed out, or the service is away: the button still works and the page then says which.
+    }
+    if (mine === asked) preview.removeAttribute("aria-busy");
+  }
+
+  form.addEventListener("input", () => {
+    clearTimeout(timer);
+    asked += 1;
+    preview.setAttribute("aria-busy", "true");
+    for (const button of preview.querySelectorAll("button")) button.disabled = true;
+    for (const wrong of form.querySelectorAll(".wrong")) wrong.remove();
+    timer = setTimeout(renew, PAUSE);
+  });
+}
+
+function slide(slider, field) {
+  // The slider goes by powers of ten; the field beside it is what is sent.
+  const place = () => {
+    const value = Number(field.value);
+    if (value > 0) slider.value = String(Math.log10(value));
+    slider.setAttribute("aria-valuetext", `ε = ${field.value}`);
+  };
+  slider.addEventListener("input", () => {
+    field.value = String(Number((10 ** Number(slider.value)).toPrecision(2)));
+    slider.setAttribute("aria-valuetext", `ε = ${field.value}`);
+  });
+  field.addEventListener("input", place);
+  slider.hidden = false;
+  place();
+}
+
+const form = document.querySelector("form[data-preview]");
+const preview = document.querySelector("#preview");
+if (form && preview) {
+  follow(form, preview);
+  const slider = form.querySelector("input[type=range]");
+  const field = form.querySelector("#epsilon");
+  if (slider && field) slide(slider, field);
+  // A question is paid for once even without this; it saves the wait of wondering whether it was sent.
+  preview.addEventListener("submit", (event) => {
+    for (const button of event.target.querySelectorAll("button")) {
+      button.disabled = true;
+      button.textContent = "Asking …";
+    }
+  });
+}

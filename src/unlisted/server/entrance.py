@@ -1,0 +1,77 @@
+"""The entrance of the API: who asks, how often, and what every route says when it refuses."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Request
+from fastapi.security import HTTPBearer
+from starlette.concurrency import run_in_threadpool
+
+from unlisted.errors import AccessError
+from unlisted.server.desk import Desk
+from unlisted.server.keys import Caller
+from unlisted.server.problems import MEDIA_TYPE
+from unlisted.server.rates import RateLimit
+
+_BEARER = HTTPBearer(auto_error=False, scheme_name="key", description="A key from `unlisted key create`.")
+
+
+async def require_caller(request: Request) -> Caller:
+    """Say who asks, from the key in the Authorization header, and count the request."""
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not key:
+        raise AccessError(401, "A key is needed: Authorization: Bearer ul_…")
+    desk = desk_of(request)
+    address = request.client.host if request.client else ""
+    # A key that was looked up a moment ago needs no thread to wait for the ledger in.
+    caller = desk.remembered(key)
+    if caller is None:
+        caller = await run_in_threadpool(desk.enter, key, address)
+    request.state.key = caller.key
+    rates: RateLimit = request.app.state.rates
+    rates.take(caller.key)
+    return caller
+
+
+Who = Annotated[Caller, Depends(require_caller)]
+Name = Annotated[str, Path(max_length=200, description="The data set's name.", examples=["searches"])]
+
+
+def problems_of(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return how the OpenAPI document describes refusals of these statuses."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {status: {"description": _SAID[status], "content": content} for status in statuses}
+
+
+_SAID = {
+    400: "The body is no JSON.",
+    401: "No key, or one that is not known.",
+    402: "The question does not fit into what is left. Nothing was charged.",
+    403: "The key has no account here, or is no admin's.",
+    404: "Not there, or not for this key.",
+    409: "The plan is not the one that `plan_sha256` names. Nothing was charged.",
+    413: "The body is too long.",
+    422: "The question is not allowed, with what is allowed. Nothing was charged.",
+    429: "Too many requests, or too many wrong keys. Retry-After says how long to wait.",
+    500: "Failed after data was touched: charged, whatever the cause.",
+    503: "The ledger cannot be reached, or too many questions wait. Nothing was charged.",
+}
+
+
+def router_for(prefix: str, tag: str) -> APIRouter:
+    """Return a router for routes that need a key."""
+    refusals = problems_of(401, 404, 413, 422, 429, 503)
+    return APIRouter(prefix=prefix, tags=[tag], dependencies=[Depends(_BEARER)], responses=refusals)
+
+
+def desk_of(request: Request) -> Desk:
+    """Return the desk that a request stands before."""
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+async def caller_gone(request: Request) -> None:
+    """Wait until the caller has closed the connection."""
+    while (await request.receive())["type"] != "http.disconnect":
+        continue

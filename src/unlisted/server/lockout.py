@@ -1,0 +1,70 @@
+"""Wrong keys are answered slower and slower: after a few, an address waits, and each further one doubles it.
+
+Counted for an address together with the id of the key it tried, so that one wrong program behind a shared address
+does not shut out the others there; and, with more patience, for the address alone, so that trying many ids does
+not help. Nobody guesses 256 bits; this keeps the attempts out of the way and visible.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+
+from unlisted.errors import AccessError
+from unlisted.server.keys import key_id
+
+PATIENCE_WITH_A_KEY, PATIENCE_WITH_AN_ADDRESS = 5, 50
+LONGEST_WAIT = 900.0
+"""Seconds. Whoever kept still for as long starts anew."""
+
+_MOST_REMEMBERED = 10_000
+
+
+@dataclass
+class _Failures:
+    count: int = 0
+    until: float = 0.0
+
+
+class Lockout:
+    """Failed attempts, in the memory of this process."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._failures: dict[tuple[str, ...], _Failures] = {}
+        self._lock = Lock()
+
+    def check(self, address: str, key: str) -> None:
+        """Refuse whoever has to wait, whatever the key is worth."""
+        now = self._clock()
+        for who in ((address,), (address, key_id(key))):
+            failures = self._failures.get(who)
+            if failures is not None and now < failures.until:
+                wait = int(failures.until - now) + 1
+                raise AccessError(429, f"Too many wrong keys. Wait {wait} s before the next.", retry_after=wait)
+
+    def failed(self, address: str, key: str) -> None:
+        """Remember a wrong key."""
+        self._count((address,), PATIENCE_WITH_AN_ADDRESS)
+        self._count((address, key_id(key)), PATIENCE_WITH_A_KEY)
+
+    def passed(self, address: str, key: str) -> None:
+        """Forget the failures of a key that was right in the end."""
+        with self._lock:
+            self._failures.pop((address, key_id(key)), None)
+
+    def _count(self, who: tuple[str, ...], patience: int) -> None:
+        now = self._clock()
+        with self._lock:
+            if len(self._failures) >= _MOST_REMEMBERED:
+                # Whoever comes from ten thousand addresses at once is not stopped by counting them.
+                waiting = {one: old for one, old in self._failures.items() if now < old.until}
+                self._failures = waiting if len(waiting) < _MOST_REMEMBERED else {}
+            failures = self._failures.setdefault(who, _Failures())
+            if failures.count >= patience and now > failures.until + LONGEST_WAIT:
+                failures.count = 0
+            failures.count += 1
+            if failures.count >= patience:
+                failures.until = now + min(LONGEST_WAIT, 2.0 ** min(failures.count - patience, 20))

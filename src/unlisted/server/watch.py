@@ -1,0 +1,98 @@
+"""What may be told about requests: one line in the log and a counter. Nothing in them depends on data.
+
+No label, no predicate, no question, no path but its pattern. No length of time, and the time of a line is when the
+request came. An answer and a failure after data was touched are the same word, `answered`: which of the two it was
+can depend on a row, and stands in the owner's log.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+
+from fastapi.telemetry import TelemetryConfig
+
+from unlisted import __version__
+
+LOG = logging.getLogger("unlisted.server")
+
+NO_TELEMETRY = TelemetryConfig(
+    tracing=False, metrics=False, logs=False, operation_spans=False, auto_configure=False
+)
+"""What FastAPI is told: its spans and histograms hold how long each request took, and its logs whole errors."""
+
+
+def outcome(status: int) -> str:
+    """Return what became of a request, in one of five words."""
+    if status < 400 or status == 500:
+        return "answered"
+    if status in (401, 403, 404, 429):
+        return "denied"
+    if status == 402:
+        return "over budget"
+    return "busy" if status >= 500 else "invalid"
+
+
+class Metrics:
+    """Counters in Prometheus' text format."""
+
+    def __init__(self) -> None:
+        self._requests: Counter[tuple[str, str, str]] = Counter()
+
+    def count(self, method: str, route: str, status: int) -> None:
+        """Count a request."""
+        self._requests[method, route, outcome(status)] += 1
+
+    def text(self) -> str:
+        """Return all counters."""
+        lines = [
+            "# HELP unlisted_info The version that runs.",
+            "# TYPE unlisted_info gauge",
+            f'unlisted_info{{version="{__version__}"}} 1',
+            "# HELP unlisted_requests_total Requests by route and outcome; failures after data was touched count "
+            "as answered.",
+            "# TYPE unlisted_requests_total counter",
+        ]
+        lines += [
+            f'unlisted_requests_total{{method="{method}",route="{route}",outcome="{word}"}} {count}'
+            for (method, route, word), count in sorted(self._requests.items())
+        ]
+        return "\n".join(lines) + "\n"
+
+
+class JsonLines(logging.Formatter):
+    """A record as one line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write what was told, and nothing that logging adds by itself."""
+        told = {"time": _seconds(record.created), "level": record.levelname.lower(), "event": record.getMessage()}
+        return json.dumps(told | getattr(record, "told", {}))
+
+
+def log_request(came: float, method: str, route: str, status: int, caller: str | None) -> None:
+    """Write the one line about a request."""
+    told = {
+        "time": _seconds(came),
+        "method": method,
+        "route": route,
+        "outcome": outcome(status),
+        "key": caller,
+    }
+    LOG.info("request", extra={"told": told})
+
+
+def log_to_stderr() -> None:
+    """Send the service's log, and what uvicorn warns of, as JSON lines to the standard error stream."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    for log, level in ((LOG, logging.INFO), (logging.getLogger("uvicorn"), logging.WARNING)):
+        log.addHandler(handler)
+        log.setLevel(level)
+        log.propagate = False
+
+
+def _seconds(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")

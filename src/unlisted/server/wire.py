@@ -1,0 +1,220 @@
+"""The bodies of the API as its OpenAPI document describes them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+
+from unlisted.server.questions import Asked, Kind
+from unlisted.tables.question import LONGEST_LABEL
+
+Positive = (
+    Annotated[StrictInt, Field(gt=0)]
+    | Annotated[StrictFloat, Field(gt=0, allow_inf_nan=False)]
+    | Annotated[StrictStr, Field(pattern=r"^[0-9]{1,30}(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,3})?$")]
+)
+"""An amount, as a number or as decimal text; a number is read as the decimal that it prints."""
+
+Whole = Annotated[StrictInt, Field(ge=1, le=2**53)]
+Digest = Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{64}$")]
+Column = Annotated[StrictStr, Field(min_length=1, max_length=200)]
+
+EXAMPLES: dict[str, Any] = {
+    "histogram": {
+        "question": "histogram",
+        "items": ["query"],
+        "epsilon": 1,
+        "delta": 1e-8,
+        "items_per_user": 10,
+        "where": "device = 'phone'",
+    },
+    "top": {"question": "top", "items": ["query"], "k": 20, "epsilon": 1, "delta": 1e-8},
+    "top-histogram": {
+        "question": "top-histogram",
+        "items": ["query"],
+        "epsilon": 1,
+        "delta": 1e-8,
+        "items_per_user": 10,
+        "fetch": 1000,
+    },
+}
+
+
+class QuestionBody(BaseModel):
+    """A question about a data set. Which fields go with which question is as in the library."""
+
+    model_config = ConfigDict(
+        extra="forbid", title="Question", json_schema_extra={"examples": list(EXAMPLES.values())}
+    )
+
+    question: Kind = Field(description="Counts of all values, a ranking, or counts of the largest values.")
+    items: list[Column] = Field(min_length=1, max_length=8, description="The columns that together name an item.")
+    epsilon: Positive | None = Field(None, description="The ε of the whole question; δ is then the total.")
+    rho: Positive | None = Field(None, description="The ρ of the whole question, in place of ε.")
+    delta: Positive | None = Field(None, description="The chance that a rare value slips out, such as 1e-8.")
+    per_item_epsilon: Positive | None = Field(None, description="For `top`: the ε of each draw.")
+    items_per_user: Whole | None = Field(None, description="The most items one user counts for.")
+    count: Literal["users", "rows"] = Field("users", description="What is counted.")
+    rows_per_item: Whole | None = Field(None, description="When rows are counted: the most of one user an item.")
+    where: StrictStr | None = Field(None, max_length=10_000, description="A condition on rows.")
+    noise: Literal["auto", "laplace", "gaussian"] = Field("auto", description="The law of the noise.")
+    k: Whole | None = Field(None, description="For `top`: how many values to rank.")
+    fetch: Whole | Literal["all"] | None = Field(None, description="From how many of the largest counts.")
+    counts: StrictBool = Field(default=False, description="For `top`: also the winners' counts.")
+    max_label_bytes: Annotated[StrictInt, Field(ge=1, le=65_536)] = Field(
+        LONGEST_LABEL, description="Longer labels are not counted."
+    )
+    plan_sha256: Digest | None = Field(None, description="From a preview: refuse to run any other plan.")
+
+    def asked(self) -> Asked:
+        """Return the question as the desk takes it."""
+        told = {name: value for name, value in self.__dict__.items() if name != "plan_sha256"}
+        return Asked(**{**told, "items": tuple(self.items)})
+
+
+class Guarantee(BaseModel):
+    """What is promised: δ-approximate ρ-CDP, and the ε that this is at a total δ. Every number is rounded up."""
+
+    rho: float
+    delta: float
+    epsilon: float
+    at_delta: float
+
+
+class Preview(BaseModel):
+    """What a question would cost and how good its answer would be. No data was touched."""
+
+    complete: bool | None = Field(description="Whether the answer will be all there is; null for a ranking.")
+    guarantee: Guarantee
+    plan: dict[str, Any] = Field(description="Mechanism, threshold, noise, users needed to appear, and why.")
+
+
+class PreviewBody(Preview):
+    """A preview, and the name of the plan: sent along with a question, no other plan is run."""
+
+    plan_sha256: str
+
+
+class Stamp(BaseModel):
+    """The entry of the ledger that a release was paid with."""
+
+    dataset: str
+    account: str
+    entry: int
+    hash: str
+
+
+class RowsBody(Preview):
+    """Rows that may be published."""
+
+    rows: list[dict[str, Any]] = Field(description="Items with count, low and high, or rank.")
+    reading: str = Field(description="How the numbers are to be read.")
+    time: str
+
+
+class ReleaseBody(RowsBody):
+    """An answer that was paid for."""
+
+    ledger: Stamp
+
+
+class StreamBody(BaseModel):
+    """A stream, and how far it is."""
+
+    name: str
+    description: str
+    dataset: str
+    round: int = Field(description="How many rounds have been taken in.")
+    rounds: int
+    release_every: int
+
+
+class StreamReleaseBody(StreamBody):
+    """A stream with its latest release."""
+
+    latest: int = Field(description="The round of the latest release; 0 before the first.")
+    release: RowsBody | None
+
+
+class PastReleaseBody(BaseModel):
+    """An answer that was paid for; its rows are behind its number."""
+
+    entry: int
+    account: str
+    time: str
+    rho: str = Field(description="What it cost, as an exact decimal.")
+    delta: str
+    plan: dict[str, Any]
+
+
+class ColumnBody(BaseModel):
+    """A column and what it holds; never a value of it."""
+
+    name: str
+    type: str
+
+
+class DatasetBody(BaseModel):
+    """A data set as this key sees it."""
+
+    name: str
+    description: str
+    user: str = Field(description="The column whose values are protected.")
+    items: list[ColumnBody] = Field(description="Columns that may be counted.")
+    filters: list[ColumnBody] = Field(description="Columns that `where` may speak of.")
+    items_per_user: int | None
+    rows_per_item: int | None
+    adjacency: str
+    version: str | None
+    account: str | None = Field(description="The account that pays for this key's questions.")
+    result_epsilon: str | None = Field(description="The ε of one result, if the account was opened with one.")
+    question_delta: str | None = Field(description="The δ of one question, if the account was opened with one.")
+
+
+class AmountBody(BaseModel):
+    """ρ and δ as exact decimals."""
+
+    rho: str
+    delta: str
+
+
+class BalanceBody(BaseModel):
+    """Where an account stands."""
+
+    account: str
+    dataset: str
+    closed: bool
+    total: AmountBody
+    spent: AmountBody
+    reserved: AmountBody
+    left: AmountBody = Field(description="What a next question may cost: the least of account, period, data set.")
+    spent_epsilon: dict[str, float]
+    dataset_left: AmountBody
+    period: dict[str, Any] | None = None
+
+
+class EntryBody(BaseModel):
+    """One thing that happened."""
+
+    dataset: str
+    number: int
+    time: str
+    kind: str
+    account: str | None
+    reservation: int | None
+    rho: str
+    delta: str
+    body: dict[str, Any]
+
+
+class Problem(BaseModel):
+    """What is wrong and what to do next (RFC 9457). `charged` says whether it was paid for all the same."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    charged: bool

@@ -1,0 +1,133 @@
+"""Questions in threads: a time limit, a fixed time of answer, and an end when nobody waits any more.
+
+A question that runs too long, or whose caller leaves, is stopped inside the engine. By then data was touched: it
+is charged, and whoever still listens gets the one fixed message. With `pad_to` that message and every answer leave
+at the same moment after the question came, so that how long the engine took shows in no reply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from unlisted.errors import AccessError, ChargedFailureError, InvalidArgumentError, UnlistedError
+from unlisted.plans import Plan
+from unlisted.releases import Release
+from unlisted.server.config import Limits
+from unlisted.tables.cancelling import Cancellation
+from unlisted.tables.failures import OWNER_LOG
+
+Gone = Callable[[], Awaitable[None]]
+"""Waits until the caller has left."""
+
+_BETWEEN_CANCELS = 0.2
+
+
+class Workers:
+    """The threads in which questions run, so many at once; a few more may wait, and then nobody else."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._threads = ThreadPoolExecutor(limits.questions_at_once, thread_name_prefix="unlisted-question")
+        self._inside: dict[asyncio.Future[Release], Cancellation] = {}
+        self._stopping: set[asyncio.Task[None]] = set()
+
+    async def answer(self, plan: Plan, idempotency_key: str | None, gone: Gone) -> Release:
+        """Run a plan, and return its release when it may be sent."""
+        if len(self._inside) >= self._limits.questions_at_once + self._limits.questions_waiting:
+            raise AccessError(
+                503, "Too many questions are waiting. Ask again; nothing was charged.", retry_after=1
+            )
+        came = asyncio.get_running_loop().time()
+        try:
+            release = await self._within_limit(plan, idempotency_key, gone)
+        except ChargedFailureError:
+            await self._pad(came)
+            raise
+        await self._pad(came)
+        return release
+
+    async def close(self) -> None:
+        """Stop what runs, and wait for it to be written down."""
+        for ended, cancellation in list(self._inside.items()):
+            self._stop(ended, cancellation)
+        await asyncio.gather(*self._stopping)
+        self._threads.shutdown(cancel_futures=True)
+
+    async def _within_limit(self, plan: Plan, idempotency_key: str | None, gone: Gone) -> Release:
+        cancellation = Cancellation()
+        running = self._threads.submit(_run, plan, idempotency_key, cancellation)
+        ended = asyncio.wrap_future(running)
+        self._inside[ended] = cancellation
+        ended.add_done_callback(self._leave)
+        leaving = asyncio.ensure_future(gone())
+        try:
+            either: set[asyncio.Future[Any]] = {ended, leaving}
+            await asyncio.wait(either, timeout=self._limits.time_limit, return_when=asyncio.FIRST_COMPLETED)
+            if ended.done():
+                return ended.result()
+            return self._give_up(running, ended, cancellation)
+        finally:
+            leaving.cancel()
+            if not ended.done():
+                # Also where the caller's own task was cancelled.
+                self._stop(ended, cancellation)
+
+    def _give_up(
+        self, running: Future[Release], ended: asyncio.Future[Release], cancellation: Cancellation
+    ) -> Release:
+        if running.cancel():
+            raise AccessError(503, "The question had to wait too long. Ask again; nothing was charged.", 1)
+        self._stop(ended, cancellation)
+        raise ChargedFailureError
+
+    def _leave(self, ended: asyncio.Future[Release]) -> None:
+        self._inside.pop(ended, None)
+        if not ended.cancelled():
+            # Nobody may be left to look at it, and that is no news.
+            ended.exception()
+
+    def _stop(self, ended: asyncio.Future[Release], cancellation: Cancellation) -> None:
+        if all(task.get_name() != f"stop {id(ended)}" for task in self._stopping):
+            task = asyncio.ensure_future(_until_ended(ended, cancellation))
+            task.set_name(f"stop {id(ended)}")
+            self._stopping.add(task)
+            task.add_done_callback(self._stopping.discard)
+
+    async def _pad(self, came: float) -> None:
+        if self._limits.pad_to is not None:
+            await asyncio.sleep(came + self._limits.pad_to - asyncio.get_running_loop().time())
+
+
+async def _until_ended(ended: asyncio.Future[Release], cancellation: Cancellation) -> None:
+    """Say stop until it has: between two statements of a question there is nothing to stop."""
+    while not ended.done():
+        await asyncio.to_thread(cancellation.cancel)
+        with contextlib.suppress(Exception, asyncio.CancelledError):
+            await asyncio.wait_for(asyncio.shield(ended), _BETWEEN_CANCELS)
+
+
+def _run(plan: Plan, idempotency_key: str | None, cancellation: Cancellation) -> Release:
+    """Run a plan in this thread. Whatever nobody foresaw counts as charged; its cause goes to the owner's log."""
+    try:
+        with cancellation.watching():
+            return plan.run(idempotency_key=idempotency_key)
+    except InvalidArgumentError as reason:
+        if reason.argument == "idempotency_key":
+            raise
+        # The question was checked before: it is the source that is not what the configuration says.
+        raise source_refused(reason) from None
+    except UnlistedError:
+        raise
+    except Exception:
+        OWNER_LOG.exception("A question failed in a way that nobody foresaw; take it as charged.")
+        raise ChargedFailureError from None
+
+
+def source_refused(reason: UnlistedError) -> AccessError:
+    """Say that a source cannot be read. Where it is and what is wrong with it is for the owner's log."""
+    OWNER_LOG.error("A source cannot be read: %s", reason)
+    return AccessError(503, "The data set cannot be read right now; see the log. Nothing was charged.", 10)

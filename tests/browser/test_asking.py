@@ -1,0 +1,143 @@
+"""Asking, as a person does it: with scripts and without, from the form to the file that is taken home."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+
+import pyarrow.parquet as pq
+import pytest
+from tests.browser.visitor import KINDS, Visitor, download
+
+Open = Callable[..., Visitor]
+
+
+@pytest.mark.parametrize("kind", ["light", "no-script"])
+def test_the_cost_is_shown_before_anything_is_spent(kind: str, visitor: Open) -> None:
+    window = visitor(**KINDS[kind]).sign_in()
+    before = window.site.charged()
+    window.page.get_by_role("link", name="Ask searches").click()
+    window.ask(where="device = 'phone'", epsilon="2")
+    shown = window.text("#preview")
+    assert "ρ, at most" in shown
+    assert "Left after it: ρ = " in shown
+    assert "for a chance of 95 %" in shown
+    assert window.page.locator("#preview svg.chart").count() == 1
+    assert window.page.locator("#where").input_value() == "device = 'phone'"
+    assert window.site.charged() == before
+
+
+@pytest.mark.parametrize("kind", ["light", "no-script"])
+def test_an_answer_is_paid_for_once_and_taken_home(kind: str, visitor: Open) -> None:
+    window = visitor(**KINDS[kind]).sign_in()
+    before = window.site.charged()
+    window.go("/datasets/searches/ask")
+    window.ask(epsilon="1")
+    window.pay()
+    assert window.site.charged() == before + 2  # reserved, settled
+    assert "soup" in window.text("table")
+    assert "may be published" in window.text()
+    files = {name: download(window, name) for name in ("CSV", "Parquet", "Receipt")}
+    assert window.site.charged() == before + 2
+    rows = list(csv.DictReader(io.StringIO(files["CSV"].decode())))
+    assert {"query", "count", "low", "high"} == set(rows[0])
+    assert pq.read_table(io.BytesIO(files["Parquet"])).num_rows == len(rows)
+    assert json.loads(files["Receipt"])["released_rows"] == len(rows)
+    window.go("/history")
+    assert "Counts of query" in window.text("table")
+
+
+def test_a_question_sent_twice_is_paid_for_once(visitor: Open) -> None:
+    window = visitor(**KINDS["no-script"]).sign_in()
+    window.go("/datasets/searches/ask")
+    window.ask(epsilon="1")
+    fields = window.page.locator("#preview form input").all()
+    sent = {one.get_attribute("name"): one.get_attribute("value") for one in fields}
+    window.pay()
+    once = window.site.charged()
+    again = window.context.request.post(f"{window.site.url}/console/datasets/searches/answers", form=sent)
+    assert again.url == window.page.url
+    assert window.site.charged() == once
+
+
+def test_the_preview_follows_the_form(visitor: Open) -> None:
+    window = visitor(**KINDS["light"]).sign_in()
+    window.go("/datasets/searches/ask")
+    address, before = window.page.url, window.text("#preview")
+    slider = window.page.get_by_role("slider")
+    slider.focus()
+    slider.press("ArrowRight")
+    assert window.page.locator("#preview button").is_disabled()
+    window.page.wait_for_selector("#preview:not([aria-busy]) button:enabled")
+    assert window.page.locator("#epsilon").input_value() == "1.1"
+    assert window.text("#preview") != before
+    assert window.page.url == address
+    window.page.locator("#where").fill("no such column = 1")
+    window.page.wait_for_selector("#preview [role=alert]")
+    assert "where" in window.text("#preview [role=alert]")
+
+
+def test_without_scripts_a_changed_form_is_not_what_is_paid_for(visitor: Open) -> None:
+    window = visitor(**KINDS["no-script"]).sign_in()
+    window.go("/datasets/searches/ask")
+    window.ask(epsilon="0.5")
+    window.page.locator("#epsilon").fill("3")
+    window.pay()
+    assert "(0.5, 1e-8)-differential privacy" in window.text()
+
+
+def test_fields_are_shown_where_they_are_of_use(visitor: Open) -> None:
+    window = visitor(**KINDS["no-script"]).sign_in()
+    window.go("/datasets/searches/ask")
+    assert not window.page.locator("#k").is_visible()
+    window.page.locator("#question-top").check()
+    assert window.page.locator("#k").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("fields", "at"),
+    [
+        ({"epsilon": "-1"}, "epsilon"),
+        ({"epsilon": "much"}, "epsilon"),
+        ({"where": "query = 'soup'"}, "where"),
+        ({"where": "device = (SELECT 1)"}, "where"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field(fields: dict[str, str], at: str, visitor: Open) -> None:
+    window = visitor(**KINDS["no-script"]).sign_in()
+    window.go("/datasets/searches/ask")
+    window.complaints_expected("422")
+    window.ask(**fields)
+    assert window.page.locator(f"#{at}").get_attribute("aria-invalid") == "true"
+    assert "is not allowed" in window.text(f"#{at}-wrong")
+    assert window.page.get_by_role("button", name="Ask, for at most").count() == 0
+
+
+def test_too_much_cannot_be_asked(visitor: Open) -> None:
+    window = visitor(**KINDS["no-script"]).sign_in()
+    window.go("/datasets/searches/ask")
+    window.ask(epsilon="30")
+    assert "This does not fit" in window.text("#preview")
+    assert window.page.get_by_role("button", name="Ask, for at most").is_disabled()
+
+
+def test_a_failure_after_data_was_touched_says_one_thing(visitor: Open) -> None:
+    window = visitor(**KINDS["no-script"]).sign_in()
+    before = window.site.charged()
+    window.go("/datasets/broken/ask")
+    window.complaints_expected("500")
+    window.ask(epsilon="1")
+    window.page.get_by_role("button", name="Ask, for at most").click()
+    assert "could not be answered; charged; see the log" in window.text()
+    assert window.site.charged() == before + 2  # reserved, forfeited
+
+
+def test_an_empty_table_is_an_answer_like_any_other(visitor: Open) -> None:
+    window = visitor(**KINDS["light"]).sign_in()
+    window.go("/datasets/empty/ask")
+    window.ask(epsilon="1")
+    window.pay()
+    assert "No value came out" in window.text()
+    assert "What is missing, and why" in window.text()

@@ -1,0 +1,156 @@
+"""API v1 as an analyst meets it."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pyarrow.parquet as pq
+import pytest
+from tests.server.running import HIDDEN_LABEL, HISTOGRAM, TOP, Running
+
+import unlisted as ul
+from unlisted.ledger.ledger import Ledger
+from unlisted.ledger.verify import verify
+from unlisted.releases import Release
+
+RELEASES = "/v1/datasets/searches/releases"
+
+
+def test_health_and_readiness_need_no_key(service: Running):
+    assert service.ask("/health", who=None).json() == {"status": "ok"}
+    assert service.ask("/ready", who=None).json() == {"status": "ready"}
+
+
+def test_data_sets_show_offered_columns_and_what_they_hold(service: Running):
+    found = {one["name"]: one for one in service.ask("/v1/datasets").json()}
+    assert sorted(found) == ["broken", "empty", "searches", "slow_file", "slow_server"]
+    assert found["searches"] == service.ask("/v1/datasets/searches").json()
+    assert found["searches"]["items"] == [{"name": "query", "type": "text"}, {"name": "device", "type": "text"}]
+    assert found["searches"]["filters"] == [{"name": "device", "type": "text"}]
+    assert (found["searches"]["user"], found["searches"]["account"]) == ("user", "ads-searches")
+    assert "salary" not in str(found)
+
+
+def test_a_preview_is_the_plans_own_and_costs_nothing(service: Running, book: Ledger, sources):
+    before = book.history()
+    found = service.ask("/v1/datasets/searches/preview", HISTOGRAM).json()
+    table = ul.table(sources / "searches.parquet", user="user")
+    plan = table.histogram("query", budget=ul.Budget(epsilon=1, delta=1e-8), items_per_user=1)
+    assert {**plan.preview(), "plan_sha256": found["plan_sha256"]} == found
+    assert book.history() == before
+
+
+def test_a_release_is_paid_stored_and_found_again(service: Running, book: Ledger):
+    before = book.account("ads-searches").balance().left
+    answer = service.ask(RELEASES, TOP).json()
+    assert [row["query"] for row in answer["rows"]] == ["soup", "bread", "tea"]
+    after = book.account("ads-searches").balance().left
+    assert after.rho < before.rho
+    entry = answer["ledger"]["entry"]
+    assert service.ask(f"{RELEASES}/{entry}").json() == answer
+    listed = service.ask(f"{RELEASES}?most=1").json()[0]
+    assert (listed["entry"], listed["plan"]) == (entry, answer["plan"])
+    assert service.ask(f"{RELEASES}?before={entry}&most=1").json()[:1] != [listed]
+    receipt = service.ask(f"{RELEASES}/{entry}/receipt").json()
+    assert receipt["ledger"] == answer["ledger"]
+    assert verify(book, [receipt]) == []
+
+
+def test_a_repeated_idempotency_key_gives_the_first_answer_at_no_cost(service: Running, book: Ledger):
+    named = {"Idempotency-Key": "monday-report"}
+    first = service.ask(RELEASES, HISTOGRAM, headers=named).json()
+    spent = book.account("ads-searches").balance().left
+    assert service.ask(RELEASES, HISTOGRAM, headers=named).json() == first
+    assert book.account("ads-searches").balance().left == spent
+    other = service.ask(RELEASES, TOP, headers=named)
+    assert (other.status, other.json()["argument"]) == (422, "idempotency_key")
+
+
+def test_every_format_holds_the_same_rows(service: Running):
+    entry = service.ask(RELEASES, HISTOGRAM).json()["ledger"]["entry"]
+    place = f"{RELEASES}/{entry}"
+    rows = service.ask(place).json()["rows"]
+    assert {row["query"] for row in rows} == {"soup", "bread", "tea"}
+    text = service.ask(place, headers={"Accept": "text/csv"})
+    assert text.headers["content-type"].startswith("text/csv")
+    assert [row["query"] for row in csv.DictReader(io.StringIO(text.body.decode()))] == [r["query"] for r in rows]
+    parquet = service.ask(place, headers={"Accept": "application/vnd.apache.parquet"})
+    assert pq.read_table(io.BytesIO(parquet.body)).to_pylist() == rows
+    whole = service.ask(place, headers={"Accept": "application/vnd.unlisted.release"})
+    assert Release.from_bytes(whole.body).rows == rows
+    for reply in (text, parquet, whole):
+        assert HIDDEN_LABEL.encode() not in reply.body
+
+
+def test_a_plan_that_was_not_previewed_is_not_run(service: Running, book: Ledger):
+    seen = service.ask("/v1/datasets/searches/preview", HISTOGRAM).json()["plan_sha256"]
+    before = book.history()
+    other = service.ask(RELEASES, {**HISTOGRAM, "epsilon": 2, "plan_sha256": seen})
+    assert (other.status, other.json()["type"]) == (409, "urn:unlisted:problem:another-plan")
+    assert book.history() == before
+    assert service.ask(RELEASES, {**HISTOGRAM, "plan_sha256": seen}).status == 200
+
+
+def test_balance_and_history_are_the_accounts_own(service: Running, book: Ledger):
+    service.ask("/v1/datasets/empty/releases", TOP)
+    balance = service.ask("/v1/datasets/empty/balance").json()
+    assert balance["left"]["rho"] == book.account("ads-empty").balance().left.texts[0]
+    mine = service.ask("/v1/datasets/empty/history").json()
+    assert {one["account"] for one in mine} == {"ads-empty"}
+    assert [one["kind"] for one in mine][:2] == ["opened", "reserved"]
+    everybodys = service.ask("/v1/datasets/empty/history", who="admin").json()
+    assert {None, "ads-empty", "others"} <= {one["account"] for one in everybodys}
+    assert ".parquet" not in str(everybodys), "where the rows lie is the owner's business"
+    assert service.ask("/v1/datasets/empty/history?after=3&most=1", who="admin").json() == everybodys[3:4]
+
+
+def test_a_question_over_the_budget_is_refused_and_says_what_is_left(service: Running, book: Ledger):
+    before = book.history()
+    refused = service.ask("/v1/datasets/empty/releases", {**TOP, "epsilon": 100}, who="other")
+    assert (refused.status, refused.json()["type"]) == (402, "urn:unlisted:problem:budget-refused")
+    assert "left to the account 'others'" in refused.json()["detail"]
+    assert book.history() == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "argument"),
+    [
+        ({"items": ["salary"]}, "items"),
+        ({"items": ["user"]}, "items"),
+        ({"where": "salary > 3"}, "where"),
+        ({"where": "device = 'phone' OR query = 'soup'"}, "where"),
+        ({"k": 0.5}, None),
+        ({"k": 10**9}, "k"),
+        ({"fetch": 10**9}, "fetch"),
+        ({"noise": "laplace"}, "noise"),
+        ({"epsilon": -1}, None),
+        ({"rho": 1}, "epsilon, rho"),
+        ({"delta": None}, "delta"),
+        ({"surprise": 1}, None),
+        ({"count": "rows"}, "rows_per_item"),
+    ],
+)
+def test_what_is_not_offered_is_refused_in_words_that_name_nothing_else(
+    service: Running, book: Ledger, changed, argument
+):
+    before = book.history()
+    for place in ("preview", "releases"):
+        refused = service.ask(f"/v1/datasets/searches/{place}", {**TOP, **changed})
+        assert refused.status == 422
+        assert refused.headers["content-type"] == "application/problem+json"
+        assert refused.json().get("argument") == argument
+        if changed != {"items": ["salary"]} and "salary" not in changed.get("where", ""):
+            assert "salary" not in refused.body.decode()
+    assert book.history() == before
+
+
+def test_the_specification_names_every_route_and_its_examples_work(service: Running):
+    found = service.ask("/v1/openapi.json", who=None).json()
+    assert found["openapi"].startswith("3.")
+    question = found["paths"]["/v1/datasets/{name}/preview"]["post"]["requestBody"]["content"]["application/json"]
+    assert sorted(question["examples"]) == ["histogram", "top", "top-histogram"]
+    for example in question["examples"].values():
+        assert service.ask("/v1/datasets/searches/preview", example["value"]).status == 200
+    problem = found["components"]["schemas"]["Problem"]
+    assert {"type", "title", "status", "detail", "charged"} == set(problem["required"])

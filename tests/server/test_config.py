@@ -1,0 +1,130 @@
+"""`unlisted.toml`: what it says is what is served, and what it should not say is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import unlisted as ul
+from unlisted.errors import InvalidArgumentError
+from unlisted.ledger.ledger import Ledger
+from unlisted.server.config import Config, read_config
+from unlisted.server.opening import open_datasets
+
+SMALL = """
+ledger = "budget.db"
+[datasets.searches]
+source = "searches.parquet"
+user = "user_id"
+items = ["query"]
+budget = { rho = 1, delta = 1e-6 }
+"""
+
+
+def read(tmp_path: Path, text: str) -> Config:
+    (tmp_path / "unlisted.toml").write_text(text)
+    return read_config(tmp_path / "unlisted.toml")
+
+
+def test_a_small_one_has_safe_defaults(tmp_path: Path):
+    config = read(tmp_path, SMALL)
+    offer = config.datasets["searches"]
+    assert (config.host, config.port) == ("127.0.0.1", 8080)
+    assert config.ledger == str(tmp_path / "budget.db")
+    assert offer.source == str(tmp_path / "searches.parquet")
+    assert (offer.items, offer.filters, offer.adjacency) == (("query",), (), "add_remove")
+    assert offer.budget == ul.Budget(rho=1, delta="1e-6")
+    assert config.limits.pad_to is None
+    assert config.secure_cookies
+
+
+def test_everything_that_can_be_said_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TEST_LEDGER", "postgresql://me:pass-word@host/db")
+    (tmp_path / "secret").write_text("quite secret\n")
+    config = read(
+        tmp_path,
+        """
+ledger = { env = "TEST_LEDGER" }
+listen = "[::1]:9000"
+owner_log = "owner.log"
+secret = { file = "secret" }
+trusted_proxies = ["127.0.0.1"]
+secure_cookies = false
+[limits]
+pad_to = "2s"
+time_limit = "1500ms"
+body_bytes = 1000
+requests_per_minute = 30
+questions_at_once = 2
+questions_waiting = 3
+fetch = 5000
+[datasets.searches]
+source = "searches.csv"
+types = { age = "int" }
+user = "user_id"
+items = ["query"]
+filters = ["age"]
+budget = { rho = "0.5", delta = "1e-6" }
+items_per_user = 10
+rows_per_item = 3
+adjacency = "replace"
+version = "2026-11"
+description = "Searches."
+[streams.hourly]
+folder = "hourly"
+dataset = "searches"
+""",
+    )
+    assert config.ledger == "postgresql://me:pass-word@host/db"
+    assert (config.host, config.port, config.secret) == ("::1", 9000, "quite secret")
+    limits = config.limits
+    assert (limits.pad_to, limits.time_limit, limits.body_bytes, limits.fetch) == (2.0, 1.5, 1000, 5000)
+    assert config.streams["hourly"].folder == tmp_path / "hourly"
+    assert config.datasets["searches"].version == "2026-11"
+    assert "pass-word" not in repr(config.datasets) + str(config.limits)
+    assert "quite secret" not in repr(config)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (SMALL.replace("budget.db", "postgresql://me:pass-word@host/db"), "kept out of this file"),
+        (SMALL.replace('"budget.db"', '{ env = "NOT_SET_ANYWHERE" }'), "a variable that is set"),
+        (SMALL.replace('"budget.db"', '{ file = "nowhere" }'), "a file that can be read"),
+        ('secret = "here"\n' + SMALL, "kept out of this file"),
+        (SMALL + "itmes_per_user = 3", "one of: "),
+        ("listne = 1\n" + SMALL, "one of: "),
+        (SMALL + "[limits]\npad_too = 1", "one of: "),
+        (SMALL + '[limits]\npad_to = "2 s"', "a length of time"),
+        (SMALL + '[limits]\npad_to = "1s"\ntime_limit = "2s"', "at most pad_to"),
+        (SMALL + "[limits]\nbody_bytes = 0", "1 or above"),
+        ('listen = "8080"\n' + SMALL, "HOST:PORT"),
+        (SMALL.replace('["query"]', '"query"'), "a list of names"),
+        (SMALL.replace('["query"]', "[]"), "at least one"),
+        (SMALL.replace('user = "user_id"', ""), "given in the configuration"),
+        (SMALL.replace("rho = 1", "epsilon = 1"), "given in the configuration"),
+        (SMALL + '[streams.x]\nfolder = "x"\ndataset = "y"', "one of the data sets"),
+        ('ledger = "budget.db"', "at least one"),
+        ("ledger = ", "TOML"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, said: str):
+    with pytest.raises(InvalidArgumentError, match=said) as refusal:
+        read(tmp_path, text)
+    assert "pass-word" not in str(refusal.value)
+
+
+def test_data_sets_are_opened_once_and_must_stay_what_they_are(tmp_path: Path):
+    config = read(tmp_path, SMALL)
+    with Ledger(config.ledger) as ledger:
+        open_datasets(config, ledger)
+        open_datasets(config, ledger)
+        state = ledger.dataset("searches")
+        assert (state.unit, state.source) == ("user_id", str(tmp_path / "searches.parquet"))
+        assert state.total.texts == ("1", "0.000001")
+        for changed in (("user_id", "other"), ("searches.parquet", "b.parquet"), ("rho = 1", "rho = 2")):
+            with pytest.raises(InvalidArgumentError, match="never changes"):
+                open_datasets(read(tmp_path, SMALL.replace(*changed)), ledger)
+        open_datasets(read(tmp_path, SMALL + 'version = "2"'), ledger)
+        assert ledger.dataset("searches").version == "2"

@@ -1,0 +1,107 @@
+"""Questions that do not come to their end: too slow, left alone, killed. Each is charged, and none is refunded."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from tests.server.running import HISTOGRAM, TOP, Running, running, wait_until
+
+from unlisted.ledger.account import Balance
+from unlisted.ledger.ledger import Ledger
+from unlisted.ledger.verify import verify
+
+SLOW = ("slow_file", "slow_server")
+
+
+@pytest.fixture(scope="module")
+def hasty(sources: Path, ledger_url: str, keys: dict[str, str]):
+    """A service that answers after a second and a half, whatever happens."""
+    with running(sources, ledger_url, keys, {"pad_to": "1500ms", "time_limit": "1s"}) as one:
+        yield one
+
+
+def balance(book: Ledger, name: str) -> Balance:
+    return book.account(f"ads-{name}").balance()
+
+
+def send(service: Running, name: str) -> socket.socket:
+    """Ask and do not wait for the answer."""
+    line = socket.create_connection(("127.0.0.1", service.port), timeout=60)
+    body = json.dumps(TOP).encode()
+    head = (
+        f"POST /v1/datasets/{name}/releases HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer {service.keys['analyst']}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    line.sendall(head.encode() + body)
+    return line
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_a_question_over_its_time_is_stopped_and_charged(hasty: Running, book: Ledger, name):
+    before = balance(book, name)
+    reply = hasty.ask(f"/v1/datasets/{name}/releases", TOP)
+    assert (reply.status, reply.json()["detail"]) == (500, "could not be answered; charged; see the log")
+    wait_until(lambda: balance(book, name).account.reserved.rho == 0)
+    assert balance(book, name).account.used.rho > before.account.used.rho
+    assert verify(book) == []
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_a_question_whose_caller_leaves_is_stopped_and_charged(service: Running, book: Ledger, name):
+    before = balance(book, name)
+    with send(service, name):
+        wait_until(lambda: balance(book, name).account.reserved.rho > 0)
+    # The limit of this service is a minute; the engine would take ten.
+    wait_until(lambda: balance(book, name).account.reserved.rho == 0, patience=30)
+    assert balance(book, name).account.used.rho > before.account.used.rho
+
+
+def test_every_answer_of_a_padded_service_waits_for_its_time(hasty: Running):
+    """Sooner would tell something; this says nothing about later, which depends on the machine."""
+    for name in ("searches", "empty", "broken"):
+        started = time.monotonic()
+        hasty.ask(f"/v1/datasets/{name}/releases", HISTOGRAM)
+        assert time.monotonic() - started >= 1.5
+
+
+def test_a_refusal_need_not_wait(hasty: Running, book: Ledger):
+    charged = book.history()
+    assert hasty.ask("/v1/datasets/searches/releases", {**TOP, "epsilon": 1000}).status == 402
+    assert book.history() == charged
+
+
+def test_a_server_killed_in_the_middle_of_a_release_leaves_it_charged(sources, ledger_url, keys, book: Ledger):
+    before = balance(book, "slow_server")
+    with running(sources, ledger_url, keys) as doomed, send(doomed, "slow_server"):
+        wait_until(lambda: balance(book, "slow_server").account.reserved.rho > 0)
+        held = balance(book, "slow_server")
+        doomed.process.send_signal(signal.SIGKILL)
+        doomed.process.wait(60)
+        assert balance(book, "slow_server").left == held.left, "nothing comes back"
+    # The next one to start finds the reservation of a process that is gone.
+    with running(sources, ledger_url, keys) as next_one:
+        assert next_one.ask("/ready", who=None).status == 200
+        after = balance(book, "slow_server")
+    assert after.account.reserved.rho == 0
+    assert after.left == held.left
+    lost = after.account.used.guarantee().rho - before.account.used.guarantee().rho
+    assert lost == held.account.reserved.guarantee().rho > Fraction(0)
+    assert verify(book) == []
+
+
+def test_a_service_that_is_told_to_stop_ends_what_runs_and_charges_it(sources, ledger_url, keys, book: Ledger):
+    before = balance(book, "slow_file")
+    with running(sources, ledger_url, keys) as one, send(one, "slow_file") as line:
+        wait_until(lambda: balance(book, "slow_file").account.reserved.rho > 0)
+        line.close()
+        one.process.terminate()
+        one.process.wait(60)
+    after = balance(book, "slow_file")
+    assert after.account.reserved.rho == 0
+    assert after.account.used.rho > before.account.used.rho

@@ -1,0 +1,97 @@
+"""What a service must not tell: an empty table, a failure, a slow query and a rare label leave no trace."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.server.running import HIDDEN_LABEL, HISTOGRAM, TOP, Running
+
+from unlisted.ledger.ledger import Ledger
+
+FIXED = "could not be answered; charged; see the log"
+
+
+def shape(value: object) -> object:
+    """Return what a body looks like: names and types, without the values."""
+    if isinstance(value, dict):
+        return {name: shape(one) for name, one in value.items()}
+    return type(value).__name__
+
+
+def test_an_empty_table_looks_like_any_other(service: Running):
+    for question in (HISTOGRAM, TOP, {**HISTOGRAM, "question": "top-histogram"}):
+        full = service.ask("/v1/datasets/searches/releases", question)
+        empty = service.ask("/v1/datasets/empty/releases", question)
+        assert full.status == empty.status == 200
+        assert shape(full.json()) == shape(empty.json())
+        assert full.headers.keys() == empty.headers.keys()
+        assert empty.json()["rows"] == []
+
+
+def test_a_failure_after_data_was_touched_is_one_fixed_message_and_charged(service: Running, book: Ledger):
+    before = book.account("ads-broken").balance().left
+    failed = service.ask("/v1/datasets/broken/releases", HISTOGRAM)
+    assert failed.status == 500
+    assert failed.json() == {
+        "type": "urn:unlisted:problem:charged-failure",
+        "title": "Internal Server Error",
+        "status": 500,
+        "detail": FIXED,
+        "charged": True,
+    }
+    after = book.account("ads-broken").balance()
+    assert after.left.rho < before.rho
+    assert after.account.reserved.rho == 0
+    assert "Traceback" in service.owner_log()
+    assert "Traceback" not in service.log()
+
+
+def test_a_failed_question_that_was_named_fails_again_at_no_further_cost(service: Running, book: Ledger):
+    named = {"Idempotency-Key": "broken-once"}
+    first = service.ask("/v1/datasets/broken/releases", HISTOGRAM, headers=named)
+    charged = book.history("broken")
+    assert service.ask("/v1/datasets/broken/releases", HISTOGRAM, headers=named).body == first.body
+    assert book.history("broken") == charged
+
+
+def test_a_replayed_request_is_answered_once(service: Running, book: Ledger):
+    named, place, before = {"Idempotency-Key": "captured"}, "/v1/datasets/empty/releases", len(book.history())
+    first = service.ask(place, TOP, headers=named)
+    with ThreadPoolExecutor(5) as threads:
+        replies = list(threads.map(lambda _: service.ask(place, TOP, headers=named), range(10)))
+    assert {reply.body for reply in replies} == {first.body}
+    assert len(book.history()) == before + 2
+
+
+def test_the_log_holds_no_label_no_predicate_no_question_and_no_length_of_time(service: Running):
+    service.ask("/v1/datasets/searches/releases", {**TOP, "where": "device = 'quite unusual'"})
+    service.ask("/v1/datasets/searches/releases", TOP)
+    service.ask("/v1/datasets/broken/releases", TOP)
+    lines = [json.loads(line) for line in service.log().splitlines()]
+    requests = [line for line in lines if line["event"] == "request"]
+    assert len(requests) > 3
+    assert {frozenset(line) for line in requests} == {
+        frozenset({"time", "level", "event", "method", "route", "outcome", "key"})
+    }
+    # An answer and a failure after data was touched are told alike.
+    assert {one["outcome"] for one in requests if one["route"] == "/v1/datasets/{name}/releases"} <= {
+        "answered",
+        "denied",
+        "invalid",
+        "over budget",
+    }
+    for word in ("quite unusual", "soup", HIDDEN_LABEL, "epsilon", "searches", "device"):
+        assert word not in service.log()
+    assert all(len(line["time"]) == len("2026-11-16T00:00:00+00:00") for line in lines)
+
+
+def test_the_counters_know_routes_and_outcomes_and_nothing_of_data(service: Running, keys):
+    service.ask("/v1/datasets/broken/releases", TOP)
+    text = service.ask("/metrics", who="admin").body.decode()
+    counted = [line for line in text.splitlines() if line.startswith("unlisted_requests_total")]
+    assert any('route="/v1/datasets/{name}/releases",outcome="answered"' in line for line in counted)
+    outcomes = {line.split('outcome="')[1].split('"')[0] for line in counted}
+    assert outcomes <= {"answered", "denied", "invalid", "over budget", "busy"}
+    for word in ("soup", "searches", "second", "duration", "bucket", *keys.values()):
+        assert word not in text

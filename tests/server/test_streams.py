@@ -1,0 +1,67 @@
+"""Streams over the API: the latest release and a chart, for whoever has a grant on their data set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.server.asgi import Inside
+
+import unlisted as ul
+from unlisted.ledger.ledger import Ledger
+from unlisted.server.app import make_app
+from unlisted.server.config import Config, Offer, StreamOffer
+from unlisted.server.keys import KeyRing
+from unlisted.streams.stream import Stream
+
+BUDGET = ul.Budget(rho=1, delta="1e-6")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    stream = Stream.create(tmp_path / "stream", rounds=4, items_per_event=1, budget=ul.Budget(rho=2, delta="1e-6"))
+    stream.push({"soup": 500, "tea": 400})
+    return tmp_path / "stream"
+
+
+@pytest.fixture
+def inside(tmp_path: Path, folder: Path) -> Iterator[Inside]:
+    rows = pa.table({"user": ["a"], "query": ["soup"]})
+    offers = {name: Offer(name, rows, "user", ("query",), BUDGET) for name in ("searches", "others")}
+    streams = {
+        "running": StreamOffer("running", folder, "searches", "Soups by the hour."),
+        "hidden": StreamOffer("hidden", folder, "others"),
+        "lost": StreamOffer("lost", tmp_path / "nowhere", "searches"),
+    }
+    with Ledger(tmp_path / "budget.db") as ledger:
+        app = make_app(Config(str(tmp_path / "budget.db"), offers, streams), ledger)
+        ledger.open("ads", dataset="searches", budget=BUDGET)
+        yield Inside(app, KeyRing(ledger).create("Ana", "analyst", {"searches": "ads"}))
+
+
+def test_the_latest_release_is_shown(inside: Inside, folder: Path):
+    found = inside.get("/v1/streams/running").json()
+    assert (found["round"], found["rounds"], found["latest"]) == (1, 4, 1)
+    assert found["release"]["rows"] == Stream.open(folder).release(1).rows
+    assert {row["item"] for row in found["release"]["rows"]} == {"soup", "tea"}
+
+
+def test_a_chart_is_drawn(inside: Inside):
+    found = inside.get("/v1/streams/running/chart")
+    assert found.headers["content-type"].startswith("image/svg+xml")
+    assert found.text.startswith("<svg")
+
+
+def test_a_stream_of_another_data_set_is_not_there(inside: Inside):
+    for ending in ("", "/chart"):
+        hidden, absent = inside.get(f"/v1/streams/hidden{ending}"), inside.get(f"/v1/streams/nowhere{ending}")
+        assert hidden.status_code == absent.status_code == 404
+        assert hidden.content == absent.content
+
+
+def test_a_folder_that_is_lost_says_so_without_saying_where(inside: Inside, tmp_path: Path):
+    found = inside.get("/v1/streams/lost")
+    assert found.status_code == 503
+    assert str(tmp_path) not in found.text

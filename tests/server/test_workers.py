@@ -1,0 +1,132 @@
+"""Questions in threads: how many at once, how many wait, and what becomes of one that nobody foresaw."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import unlisted as ul
+from unlisted.errors import AccessError, ChargedFailureError, InvalidArgumentError
+from unlisted.plans import Plan
+from unlisted.server.config import Limits
+from unlisted.server.workers import Workers
+
+ROWS = pa.table({"user": [f"user {n}" for n in range(200)], "query": ["tea"] * 200})
+PLAN = ul.table(ROWS, user="user").top("query", k=1, budget=ul.Budget(epsilon=1, delta="1e-8"))
+
+
+def counting_after(work: Callable[[], Any]) -> Plan:
+    """Return a plan that does something when it touches its data, before it counts."""
+    assert PLAN.data is not None
+    counted = PLAN.data.counted
+
+    @contextmanager
+    def slowly(mechanism: Any) -> Iterator[Any]:
+        work()
+        with counted(mechanism) as counts:
+            yield counts
+
+    return replace(PLAN, data=replace(PLAN.data, counted=slowly))
+
+
+async def nobody_leaves() -> None:
+    await asyncio.Event().wait()
+
+
+async def answers(limits: Limits, *plans: Plan) -> list[Any]:
+    """Ask all plans at once; return releases and errors."""
+    workers = Workers(limits)
+    asked = [workers.answer(plan, None, nobody_leaves) for plan in plans]
+    found = await asyncio.gather(*asked, return_exceptions=True)
+    await workers.close()
+    return found
+
+
+def test_a_plan_is_answered():
+    (found,) = asyncio.run(answers(Limits(), PLAN))
+    assert [row["query"] for row in found.rows] == ["tea"]
+
+
+def test_no_more_run_at_once_than_allowed():
+    lock, running, most = threading.Lock(), [0], [0]
+    met = threading.Event()
+
+    def work() -> None:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+            if running[0] == 2:
+                met.set()
+        met.wait(60)
+        with lock:
+            running[0] -= 1
+
+    found = asyncio.run(answers(Limits(questions_at_once=2), *(counting_after(work) for _ in range(6))))
+    assert all(isinstance(one, ul.Release) for one in found)
+    assert most[0] == 2
+
+
+def test_whoever_comes_when_too_many_wait_is_sent_away():
+    go = threading.Event()
+    limits = Limits(questions_at_once=1, questions_waiting=1)
+    workers_busy = [counting_after(lambda: go.wait(60)) for _ in range(2)]
+
+    async def ask() -> list[Any]:
+        workers = Workers(limits)
+        first = [asyncio.ensure_future(workers.answer(plan, None, nobody_leaves)) for plan in workers_busy]
+        await asyncio.sleep(0)
+        with pytest.raises(AccessError, match="nothing was charged") as refused:
+            await workers.answer(PLAN, None, nobody_leaves)
+        assert (refused.value.status, refused.value.retry_after) == (503, 1)
+        go.set()
+        found = list(await asyncio.gather(*first))
+        await workers.close()
+        return found
+
+    assert all(isinstance(one, ul.Release) for one in asyncio.run(ask()))
+
+
+def test_a_question_that_never_began_is_not_charged():
+    go = threading.Event()
+
+    async def ask() -> list[Any]:
+        workers = Workers(Limits(questions_at_once=1, time_limit=0.3))
+        plans = (counting_after(lambda: go.wait(60)), PLAN)
+        asked = [asyncio.ensure_future(workers.answer(plan, None, nobody_leaves)) for plan in plans]
+        found = list(await asyncio.gather(*asked, return_exceptions=True))
+        go.set()
+        await workers.close()
+        return found
+
+    stopped, waited = asyncio.run(ask())
+    assert isinstance(stopped, ChargedFailureError)
+    assert isinstance(waited, AccessError)
+    assert "nothing was charged" in str(waited)
+
+
+def test_what_nobody_foresaw_counts_as_charged_and_tells_nothing():
+    def fail() -> None:
+        raise RuntimeError("a row says: my pin is 1234")
+
+    (found,) = asyncio.run(answers(Limits(), counting_after(fail)))
+    assert isinstance(found, ChargedFailureError)
+    assert "1234" not in str(found)
+    assert found.__cause__ is None
+
+
+def test_a_source_that_changed_is_not_described_to_an_analyst():
+    def changed() -> None:
+        raise InvalidArgumentError("source", "/data/private.parquet", "a file that can be read")
+
+    assert PLAN.data is not None
+    (found,) = asyncio.run(answers(Limits(), replace(PLAN, data=replace(PLAN.data, check=changed))))
+    assert isinstance(found, AccessError)
+    assert found.status == 503
+    assert "private" not in str(found)
