@@ -12,7 +12,7 @@ demo: $(VENV)/.demo
 	$(BIN)/unlisted demo
 
 test: lint types java chromium
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile
 
 # Spark needs a Java. Where there is none and we may install packages, take Debian's; else its tests are skipped by name.
 java:

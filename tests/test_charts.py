@@ -17,7 +17,7 @@ from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, asked, histogram, nobo
 from tests.tables.engines import installed
 
 import unlisted as ul
-from unlisted.charts import chart_bytes, require_format, save_chart
+from unlisted.charts import chart_bytes, require_format, save_chart, spending_chart
 
 
 @pytest.fixture(autouse=True)
@@ -186,3 +186,25 @@ def test_without_altair_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch
     for attempt in (release.chart, lambda: require_format(Path("chart.svg"))):
         with pytest.raises(ul.InvalidArgumentError, match=r'pip install "unlisted\[charts\]"'):
             attempt()
+
+
+def test_spending_starts_at_nothing_and_goes_on_to_the_end() -> None:
+    def entry(kind: str, hour: int, account: str | None, rho: str = "0.5") -> dict[str, object]:
+        return {"kind": kind, "time": f"2026-01-01T{hour:02}:00:00+00:00", "account": account, "rho": rho}
+
+    history = [
+        entry("opened", 1, None),
+        entry("opened", 2, "ads"),
+        entry("opened", 2, "ops"),
+        entry("reserved", 3, "ads"),
+        entry("settled", 3, "ads", "0.25"),
+        entry("forfeited", 4, "ads", "0.125"),
+        entry("settled", 5, "ops", "0.1"),
+    ]
+    drawn = spending_chart(history).to_dict()["data"]["values"]
+    lines: dict[str, list[tuple[str, float]]] = {"ads": [], "ops": []}
+    for step in drawn:
+        lines[step["account"]].append((step["time"][11:13], step["spent"]))
+    assert lines["ads"] == [("02", 0.0), ("03", 0.25), ("04", 0.375), ("05", 0.375)]
+    assert lines["ops"] == [("02", 0.0), ("05", 0.1), ("05", 0.1)]
+    assert spending_chart([]).to_dict()

@@ -10,10 +10,11 @@ number of items takes minutes and some ten gigabytes of disk.
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from bench.measure import Target, print_header, print_table
 from bench.scale.rows import Rows, written
-from bench.scale.runs import answered, keep, told
+from bench.scale.runs import answered, keep, kept, told
 
 MOST_OUTSIDE = 300e6
 ASKED = {"question": "histogram", "items_per_user": 10}
@@ -27,16 +28,22 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _with_earlier(said: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add what was measured before, of other sizes."""
+    renewed = {(one["rows"], one["items"]) for one in said}
+    return [one for one in kept().get("out_of_core", []) if (one["rows"], one["items"]) not in renewed] + said
+
+
 def main() -> None:
     chosen = options()
     print_header("Does a table larger than memory get its answer?", ("duckdb", "numpy", "pyarrow"))
-    said = []
+    said: list[dict[str, Any]] = []
     for items in chosen.items:
         rows = Rows(chosen.rows, chosen.rows // 10, items)
         with written(rows) as path:
             took = answered(path, ASKED, chosen.memory)
             said.append(told(rows, took, memory=chosen.memory, file_bytes=path.stat().st_size))
-        keep("out_of_core", said)
+        keep("out_of_core", _with_earlier(said))
     print_table(
         ("items", "wall", "processor", "peak memory", "outside the engine"),
         [

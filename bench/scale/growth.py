@@ -1,6 +1,7 @@
 """How time and memory grow: with rows, users, items, items per user, counts fetched, rounds of a stream.
 
-usage: python -m bench.scale.growth [NAME…] [--write]      measures those, or all; --write only writes the page
+usage: python -m bench.scale.growth [NAME…] [--times 3]      measures those, or all, and writes the page
+       python -m bench.scale.growth --write                  only writes the page
 
 One thing grows at a time, from small to large, each answer in a process of its own. Time is processor time, which
 a busy machine changes less than the clock on the wall. An exponent is the slope of the straight line through the
@@ -26,8 +27,6 @@ from bench.scale.runs import ROOT, answered, keep, kept, told
 HISTOGRAM = {"question": "histogram", "items_per_user": 10}
 TOP = {"question": "top", "k": 10}
 MILLION = 1_000_000
-REPEATED = 3
-"""Each point is measured so often, and its least time counts."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +50,14 @@ SWEEPS: dict[str, list[Point]] = {
 ROUNDS = (8, 32, 128, 512)
 
 
-def sweep(name: str) -> list[dict[str, Any]]:
-    """Measure one thing that grows."""
+def sweep(name: str, times: int) -> list[dict[str, Any]]:
+    """Measure one thing that grows: each point so many times, of which the least counts; large ones once."""
     if name == "rounds":
         return [_stream(rounds) for rounds in ROUNDS]
     found = []
     for point in SWEEPS[name]:
         with written(point.rows) as path:
-            took = [answered(path, point.asked) for _ in range(REPEATED if point.rows.rows <= MILLION else 1)]
+            took = [answered(path, point.asked) for _ in range(times if point.rows.rows <= MILLION else 1)]
         found.append(told(point.rows, min(took, key=lambda one: one.processor_seconds), at=point.at))
     return found
 
@@ -82,12 +81,13 @@ def main() -> None:
     names = [*SWEEPS, "rounds"]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", choices=[*names, []], help="what grows; all without names")
+    parser.add_argument("--times", type=int, default=3, help="how often each point is measured")
     parser.add_argument("--write", action="store_true", help="write charts and page from what was measured last")
     chosen = parser.parse_args()
     if not chosen.write:
         print_header("How do time and memory grow?", ("duckdb", "numpy", "pyarrow"))
         for name in chosen.names or names:
-            points = sweep(name)
+            points = sweep(name, chosen.times)
             keep(name, points)
             print_table(
                 (name, "processor", "wall", "peak memory"),

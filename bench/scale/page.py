@@ -64,15 +64,20 @@ def _table(name: str, points: Points) -> str:
 def _exponents(sweeps: Mapping[str, Points], exponent: Exponent) -> str:
     lines = ["| what grows | from | to | time grows as | peak memory grows as |", "|---|---:|---:|---:|---:|"]
     for name, points in sweeps.items():
-        powers = " | ".join(f"power {exponent(points, what):.2f}" for what in MEASURES)
+        powers = " | ".join(f"power {_shown(exponent(points, what))}" for what in MEASURES)
         lines.append(f"| {NAMES[name]} | {points[0]['at']:,} | {points[-1]['at']:,} | {powers} |")
     return "\n".join(lines)
+
+
+def _shown(power: float) -> str:
+    """Write a power with two digits, and never a negative zero."""
+    return f"{round(power, 2) + 0.0:.2f}"
 
 
 def _out_of_core(points: Points) -> str:
     head = "| rows | different items | memory set | processor time | wall | peak memory | outside the engine |"
     lines = [head, "|---:|---:|---:|---:|---:|---:|---:|"]
-    for one in sorted(points, key=lambda point: float(point["items"])):
+    for one in sorted(points, key=lambda point: (point["rows"], point["items"])):
         peak, outside = one["peak_bytes"] / 1e6, one["outside_bytes"] / 1e6
         lines.append(
             f"| {one['rows']:,} | {one['items']:,} | {one['memory']} | {one['processor_seconds']:,.0f} s "
@@ -108,7 +113,7 @@ def _draw(sweeps: Mapping[str, Points], exponent: Exponent) -> None:
             scale = 1 if what == "processor_seconds" else 1e-6
             data = [{"at": one["at"], "value": one[what] * scale} for one in points]
             charts.append(
-                alt.Chart(alt.Data(values=data), title=f"{NAMES[name]}: power {exponent(points, what):.2f}")
+                alt.Chart(alt.Data(values=data), title=f"{NAMES[name]}: power {_shown(exponent(points, what))}")
                 .mark_line(point=True, color="#3565a8")
                 .encode(
                     x=alt.X("at:Q", title=NAMES[name], scale=alt.Scale(type="log"), axis=alt.Axis(format="~s")),

@@ -31,6 +31,7 @@ import typing
 
 from unlisted.asking import PrivateTable, table
 from unlisted.errors import (
+    AccessError,
     BudgetRefusedError,
     ChargedFailureError,
     InvalidArgumentError,
@@ -64,6 +65,7 @@ if typing.TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AccessError",
     "BoundedCounts",
     "Budget",
     "BudgetRefusedError",

@@ -138,12 +138,24 @@ def spending_chart(entries: list[dict[str, Any]]) -> altair.LayerChart:
     totals: dict[str, float] = {}
     steps = []
     for entry in entries:
-        if entry["kind"] in ("settled", "forfeited"):
+        # An account begins with nothing spent; what it was opened with is not spent by that.
+        spent = {"settled": entry["rho"], "forfeited": entry["rho"], "opened": 0}.get(entry["kind"])
+        if entry["account"] is not None and spent is not None:
             account = _as_data(entry["account"])
-            totals[account] = totals.get(account, 0.0) + float(entry["rho"])
+            totals[account] = totals.get(account, 0.0) + float(spent)
             steps.append({"time": entry["time"], "spent": totals[account], "account": account})
+    # Every line goes on to the end, at what it stands.
+    steps += [
+        {"time": entries[-1]["time"], "spent": spent, "account": account} for account, spent in totals.items()
+    ]
+    # Within a day the hour tells, over months the day does.
+    short = bool(steps) and steps[0]["time"][:10] == steps[-1]["time"][:10]
+    axis = alt.Axis(format="%H:%M:%S" if short else "%d %b %Y", tickCount=5, labelOverlap=True)
+    when = f"UTC, {steps[0]['time'][:10]}" if short else None
     base = alt.Chart(alt.Data(values=steps)).encode(
-        x=alt.X("time:T", title=None), y=alt.Y("spent:Q", title="ρ spent"), color=alt.Color("account:N")
+        x=alt.X("time:T", title=when, axis=axis, scale=alt.Scale(type="utc")),
+        y=alt.Y("spent:Q", title="ρ spent"),
+        color=alt.Color("account:N"),
     )
     drawn = alt.layer(base.mark_line(interpolate="step-after"), base.mark_point(filled=True))
     chart: altair.LayerChart = drawn.properties(width=_WIDTH, height=260, title="Spending over time")

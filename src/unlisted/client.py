@@ -129,7 +129,8 @@ class RemoteTable:
     ) -> Plan:
         """Plan the counts of every value that enough users share; the data set may have its own bound."""
         question = self._question(item, items_per_user or self._about["items_per_user"], counting)
-        plan = histogram_plan(question, budget, noise, self._data(question))
+        # An account pays there, and counts ρ.
+        plan = histogram_plan(question, budget, noise, self._data(question), one_shot=False)
         return self._paid(plan, question, {**_said(budget), "noise": noise})
 
     def top_histogram(

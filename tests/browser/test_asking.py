@@ -73,6 +73,7 @@ def test_the_preview_follows_the_form(visitor: Open) -> None:
     window.page.wait_for_selector("#preview:not([aria-busy]) button:enabled")
     assert window.page.locator("#epsilon").input_value() == "1.1"
     assert window.text("#preview") != before
+    assert window.text("#said").startswith("Left after it: ρ = ")
     assert window.page.url == address
     window.page.locator("#where").fill("no such column = 1")
     window.page.wait_for_selector("#preview [role=alert]")

@@ -100,7 +100,7 @@ class World:
         """Do to an open question what `verify` does to those of dead processes."""
         asked = self.running[number]
         with self.ledger.changing(asked.dataset, asked.account) as change:
-            forfeit(change, asked.account, asked.reservation)
+            forfeit(change, asked.reservation)
         return "done"
 
     def end(self) -> None:

@@ -86,7 +86,7 @@ def test_a_reservation_forfeited_meanwhile_cannot_be_settled(ledger):
     def slow():
         reserved = ledger.history(account="ads")[-1]
         with ledger.changing("searches", "ads") as change:
-            forfeit(change, "ads", reserved.number)
+            forfeit(change, reserved.number)
         return b"too late", cost("0.1")
 
     with pytest.raises(ChargedFailureError):

@@ -36,7 +36,8 @@ def test_a_preview_is_the_plans_own_and_costs_nothing(service: Running, book: Le
     before = book.history()
     found = service.ask("/v1/datasets/searches/preview", HISTOGRAM).json()
     table = ul.table(sources / "searches.parquet", user="user")
-    plan = table.histogram("query", budget=ul.Budget(epsilon=1, delta=1e-8), items_per_user=1)
+    budget, account = ul.Budget(epsilon=1, delta=1e-8), book.account("ads-searches")
+    plan = table.histogram("query", budget=budget, items_per_user=1, account=account)
     assert {**plan.preview(), "plan_sha256": found["plan_sha256"]} == found
     assert book.history() == before
 

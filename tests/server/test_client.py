@@ -35,13 +35,13 @@ def test_data_sets_and_columns_are_listed(service: Running, searches: RemoteTabl
 
 
 def test_the_plan_is_the_one_a_table_would_give(searches: RemoteTable, sources: Path, book: Ledger):
-    before = book.history()
+    before, account = book.history(), book.account("ads-searches")
     table = ul.table(sources / "searches.parquet", user="user")
     pairs = [
         (searches.top("query", k=3, budget=BUDGET), table.top("query", k=3, budget=BUDGET)),
         (
             searches.histogram("query", budget=BUDGET, where="device = 'phone'"),
-            table.histogram("query", budget=BUDGET, items_per_user=1, where="device = 'phone'"),
+            table.histogram("query", budget=BUDGET, items_per_user=1, where="device = 'phone'", account=account),
         ),
         (
             searches.top_histogram(

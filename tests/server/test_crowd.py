@@ -20,7 +20,8 @@ QUESTION = {"question": "histogram", "items": ["query"], "rho": "0.01", "delta":
 
 def test_two_servers_and_fifty_clients_never_overspend(sources, ledger_url, keys, book: Ledger):
     table = ul.table(sources / "searches.parquet", user="user")
-    plan = table.histogram("query", budget=ul.Budget(rho="0.01", delta="1e-9"), items_per_user=1)
+    budget, account = ul.Budget(rho="0.01", delta="1e-9"), book.account("ads-searches")
+    plan = table.histogram("query", budget=budget, items_per_user=1, account=account)
     share = ul.Budget(rho=plan.guarantee.rho * FIT + Fraction(1, 10**6), delta="1e-6")
     book.open("crowd", dataset="searches", budget=share)
     key = KeyRing(book).create("Crowd", "analyst", {"searches": "crowd"})

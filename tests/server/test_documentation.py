@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.docs.scripts import BLOCK, DOCS
+from tests.docs.scripts import BLOCK, DOCS, run_script
 from tests.server.running import Running
 
 import unlisted as ul
@@ -35,6 +35,11 @@ def test_the_clients_code_runs(service: Running, monkeypatch: pytest.MonkeyPatch
     names: dict[str, object] = {}
     exec(BLOCKS["python", 'title="with a service"'].replace("https://counts.example.org", service.url), names)
     assert isinstance(names["release"], ul.Release)
+
+
+def test_the_reference_is_what_the_service_says():
+    done = run_script("make_http_reference.py", "--check")
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_route_is_in_the_table():

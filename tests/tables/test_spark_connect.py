@@ -19,7 +19,8 @@ SCRIPT = """
     sys.path.insert(0, sys.argv[1])
     from tests.services.foreign_warnings import warnings_of_others
     from tests.services.spark import SETTINGS
-    from tests.tables.asked import all_counts, question, top_counts
+    from tests.tables import twin
+    from tests.tables.asked import SECRET, all_counts, question, top_counts
     from unlisted.tables.table import table
     from pyspark.sql import SparkSession
 
@@ -29,10 +30,12 @@ SCRIPT = """
             builder = builder.config(name, value) if name != "spark.master" else builder
         session = builder.getOrCreate()
     rows = pa.table({"who": [n % 7 for n in range(90)], "what": [f"i{n * n % 11}" for n in range(90)]})
-    remote, local = (table(source, user="who") for source in (session.createDataFrame(rows), rows))
+    remote = table(session.createDataFrame(rows), user="who")
     asked = question("what", where="who < 6")
-    assert all_counts(remote, asked) == all_counts(local, asked) != {}
-    assert top_counts(remote, asked, fetch=2) == top_counts(local, asked, fetch=2)
+    pairs = twin.pairs(rows.to_pylist(), "who", ("what",), where=lambda row: row["who"] < 6)
+    expected = twin.counts(twin.bounded(pairs, 3, SECRET, twin.sha256))
+    assert all_counts(remote, asked) == expected != {}
+    assert top_counts(remote, asked, fetch=2) == twin.top(expected, 3)
     assert session.catalog.listTables() == []
     session.stop()
     print("counted")

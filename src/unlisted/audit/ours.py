@@ -177,6 +177,14 @@ OURS: dict[str, Callable[[], Subject]] = {
     "histogram-gaussian": lambda: _histogram(
         "histogram-gaussian", ThresholdHistogram(DiscreteGaussian(Fraction(4)), 8, Sensitivity(2, count=2))
     ),
+    "histogram-exact": lambda: _histogram(
+        "histogram-exact",
+        ThresholdHistogram(DiscreteGaussian(Fraction(4)), 7, _TWO, at_epsilon=Fraction(1, 2)),
+    ),
+    "histogram-exact-replace": lambda: _histogram(
+        "histogram-exact-replace",
+        ThresholdHistogram(_GAUSSIAN, 4, Sensitivity(1, adjacency="replace"), at_epsilon=Fraction(1)),
+    ),
     "histogram-replace": lambda: _histogram(
         "histogram-replace", ThresholdHistogram(_GAUSSIAN, 4, Sensitivity(1, adjacency="replace"))
     ),

@@ -12,7 +12,7 @@ byte, at no cost.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
@@ -29,7 +29,7 @@ from unlisted.ledger.ledger import Change, Ledger, require_name
 from unlisted.ledger.owners import is_gone, this_process
 from unlisted.ledger.periods import period_of
 from unlisted.ledger.schema import questions
-from unlisted.ledger.state import AccountState, DatasetState
+from unlisted.ledger.state import AccountState, DatasetState, Held
 from unlisted.ledger.terms import Terms
 from unlisted.ledger.words import refusal
 from unlisted.privacy.guarantee import Guarantee
@@ -74,12 +74,13 @@ class Account:
             if earlier is not None:
                 return earlier
             number = self._reserve(change, bill, idempotency_key)
+            held = change.state.held[number]
         try:
             release, used = deliver()
         except BaseException:
             self._forfeit(number)
             raise
-        return self._settle(number, release, used)
+        return self._settle(number, held, release, used)
 
     def _earlier(self, change: Change, bill: Bill, key: str | None) -> Paid | None:
         """Find the answer to a retried or repeated question; refuse one that is being answered right now."""
@@ -102,7 +103,7 @@ class Account:
                 raise LedgerError("The same question is being answered right now. Ask again; nothing was charged.")
             if row.state == "open":
                 # Whoever held it can now not settle any more: one question never gets two answers.
-                forfeit(change, self.name, row.reservation)
+                forfeit(change, row.reservation)
         return None
 
     def _retried(self, connection: Connection, row: Any, bill: Bill) -> Paid:
@@ -129,12 +130,10 @@ class Account:
         body = {"unit": bill.unit, "adjacency": bill.adjacency, "source": bill.source, "question": bill.question}
         entry = change.append("reserved", account=self.name, amount=amount, body=body)
         rho, delta = amount.texts
-        records.new_question(
-            change.connection,
+        question = records.asked_question(
             dataset=self.dataset,
             reservation=entry.number,
             account=self.name,
-            state="open",
             question=bill.question,
             version=dataset.version,
             idempotency_key=key,
@@ -143,17 +142,15 @@ class Account:
             delta=delta,
             owner=this_process(),
         )
+        change.questions.append(question)
         return entry.number
 
-    def _settle(self, number: int, release: bytes, used: Guarantee) -> Paid:
+    def _settle(self, number: int, held: Held, release: bytes, used: Guarantee) -> Paid:
         try:
             with self.ledger.changing(self.dataset, self.name) as change:
-                # With its digest in the chain, a stored answer that somebody changes is found too.
-                body = {"release_sha256": hashlib.sha256(release).hexdigest()}
-                entry = end_reservation(change, self.name, number, "settled", Amount.charge(used), body)
-                records.end_question(
-                    change.connection, self.dataset, number, state="settled", release=release, entry=entry.number
-                )
+                # If somebody found the reservation abandoned and forfeited it meanwhile, the writing fails: it
+                # changes open questions only.
+                entry = _end(change, number, held, Amount.charge(used), release)
         except LedgerError:
             # The answer was drawn and cannot be stored: it is charged and lost.
             raise ChargedFailureError from None
@@ -163,7 +160,7 @@ class Account:
         """Say that a reservation stays spent. If that cannot be written it stays reserved, which is the same."""
         try:
             with self.ledger.changing(self.dataset, self.name) as change:
-                forfeit(change, self.name, number)
+                forfeit(change, number)
         except LedgerError:
             return
 
@@ -195,29 +192,25 @@ class Balance:
         return least if in_period is None else least.least(in_period)
 
 
-def end_reservation(
-    change: Change, account: str, number: int, kind: Kind, amount: Amount, body: dict[str, Any] | None = None
-) -> Entry:
-    """Settle or forfeit an open reservation; a reservation ends once."""
-    dataset = change.state.dataset.name
-    held = records.read_held(change.connection, dataset, number)
-    if held is None:
-        # Somebody found it abandoned and forfeited it meanwhile.
-        raise LedgerError("The reservation is not open any more.")
+def forfeit(change: Change, number: int) -> None:
+    """End an open reservation with all of its ceiling spent; one that ended before stays as it is."""
+    held = records.read_held(change.connection, change.state.dataset.name, number)
+    if held is not None:
+        _end(change, number, held, held.amount)
+
+
+def _end(change: Change, number: int, held: Held, amount: Amount, release: bytes | None = None) -> Entry:
+    """Settle a reservation with its release, or forfeit it; a reservation ends once."""
     if not amount.fits(held.amount):
         raise LedgerError("More was used than was reserved.")
-    change.state = type(change.state)(change.state.dataset, change.state.accounts, {number: held})
-    return change.append(kind, account=account, reservation=number, amount=amount, body=body)
-
-
-def forfeit(change: Change, account: str, number: int) -> None:
-    """End an open reservation with all of its ceiling spent."""
-    dataset = change.state.dataset.name
-    held = records.read_held(change.connection, dataset, number)
-    if held is None:
-        return
-    end_reservation(change, account, number, "forfeited", held.amount)
-    records.end_question(change.connection, dataset, number, state="forfeited")
+    change.state = replace(change.state, held={number: held})
+    kind: Kind = "forfeited" if release is None else "settled"
+    # With its digest in the chain, a stored answer that somebody changes is found too.
+    body = {} if release is None else {"release_sha256": hashlib.sha256(release).hexdigest()}
+    entry = change.append(kind, account=held.account, reservation=number, amount=amount, body=body)
+    answer = {} if release is None else {"release": release, "entry": entry.number}
+    change.questions.append(records.ended_question(entry.dataset, number, state=kind, **answer))
+    return entry
 
 
 def _require_same(dataset: DatasetState, bill: Bill) -> None:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from sqlalchemy import Connection
 
-from unlisted.errors import InvalidArgumentError
+from unlisted.errors import InvalidArgumentError, LedgerError
 from unlisted.ledger import records
 from unlisted.ledger.amounts import NOTHING, Amount
 from unlisted.ledger.entries import Entry, Kind
 from unlisted.ledger.state import AccountState, DatasetState, State
 from unlisted.ledger.store import Store
 from unlisted.ledger.terms import AnyBudget, Terms, amount_of
+from unlisted.ledger.writes import Write, write
 from unlisted.privacy.sensitivity import Adjacency
 
 if TYPE_CHECKING:
@@ -70,7 +71,11 @@ class Ledger:
                 raise InvalidArgumentError(
                     "dataset", name, "a new name", "A data set of this name is open already."
                 )
-            return self._open_dataset(connection, name, amount_of(budget), declared)
+            change = Change(self, connection, State(DatasetState(name)))
+            said = {key: value for key, value in declared.items() if value}
+            change.append("opened", amount=amount_of(budget), body=said)
+            change.write()
+        return change.state.dataset
 
     def declare_version(self, name: str, version: str) -> None:
         """Say that the data changed: answers given for another version are not replayed any more."""
@@ -102,10 +107,11 @@ class Ledger:
             if found is not None:
                 _require_equal(found, dataset, terms)
                 return Account(self, name, dataset, terms)
-            known = known or self._open_dataset(connection, dataset, terms.total, {})
-            change = Change(self, connection, State(known))
-            rho, delta = terms.rho, terms.delta
-            change.append("opened", account=name, amount=Amount.read(rho, delta), body={"terms": terms.as_dict()})
+            change = Change(self, connection, State(known or DatasetState(dataset)))
+            if known is None:
+                change.append("opened", amount=terms.total)
+            change.append("opened", account=name, amount=terms.total, body={"terms": terms.as_dict()})
+            change.write()
         return Account(self, name, dataset, terms)
 
     def account(self, name: str) -> Account:
@@ -152,29 +158,34 @@ class Ledger:
     def changing(self, dataset: str, account: str | None = None) -> Iterator[Change]:
         """Lock a data set and let entries be added to it; all of them are kept, or none."""
         with self.store.writing() as connection:
-            known = _known_dataset(connection, dataset, lock=True)
-            found = None if account is None else records.read_account(connection, account)
-            accounts = {} if found is None else {found[1].name: found[1]}
-            yield Change(self, connection, State(known, accounts))
+            found = None if account is None else records.read_locked(connection, dataset, account)
+            if found is not None:
+                state = State(found[0], {found[1].name: found[1]})
+            else:
+                state = State(_known_dataset(connection, dataset, lock=True))
+                if account is not None:
+                    raise LedgerError(f"The account {account!r} is not in the ledger any more.")
+            change = Change(self, connection, state)
+            yield change
+            change.write()
 
     def now(self, after: str) -> str:
         """Return the time of the next entry: the clock's, but never before the last entry's."""
         return max(self._clock().astimezone(UTC).isoformat(timespec="microseconds"), after)
 
-    def _open_dataset(self, connection: Connection, name: str, total: Amount, declared: Declared) -> DatasetState:
-        change = Change(self, connection, State(DatasetState(name)), new=True)
-        change.append("opened", amount=total, body={key: value for key, value in declared.items() if value})
-        return change.state.dataset
-
 
 @dataclass
 class Change:
-    """A transaction on one data set: entries are added, and the cached state moves with them."""
+    """A transaction on one data set: entries are added, and the cached state moves with them.
+
+    Both are written at its end, together with what is kept of the questions.
+    """
 
     ledger: Ledger
     connection: Connection
     state: State
-    new: bool = False
+    entries: list[Entry] = field(default_factory=list)
+    questions: list[Write] = field(default_factory=list)
 
     def account(self, name: str) -> AccountState:
         """Return where an account stands now."""
@@ -203,13 +214,21 @@ class Change:
             previous=dataset.last_hash,
         )
         self.state = self.state.after(entry)
-        records.write_dataset(self.connection, self.state.dataset, new=self.new)
-        self.new = False
-        if account is not None:
-            opened = kind == "opened"
-            records.write_account(self.connection, dataset.name, self.state.accounts[account], new=opened)
-        records.append(self.connection, entry)
+        self.entries.append(entry)
         return entry
+
+    def write(self) -> None:
+        """Write what was added."""
+        if not self.entries:
+            return
+        dataset = self.state.dataset
+        opened = {entry.account for entry in self.entries if entry.kind == "opened"}
+        spoken_of = {entry.account: self.state.accounts[entry.account] for entry in self.entries if entry.account}
+        rows = [records.written_dataset(dataset, new=None in opened)]
+        rows += [records.written_account(dataset.name, one, new=name in opened) for name, one in spoken_of.items()]
+        rows += [records.written_entry(entry) for entry in self.entries]
+        # A question comes last: whether it was still open is then seen.
+        write(self.connection, rows + self.questions)
 
 
 def _known_dataset(connection: Connection, name: str, *, lock: bool) -> DatasetState:

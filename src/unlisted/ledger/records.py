@@ -1,10 +1,11 @@
-"""Between the store's rows and the ledger's records: nothing but reading and writing."""
+"""Between the store's rows and the ledger's records: reading them, and saying what is to be written."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from functools import wraps
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -16,22 +17,24 @@ from unlisted.ledger.entries import Entry, canonical
 from unlisted.ledger.schema import accounts, datasets, entries, questions
 from unlisted.ledger.state import AccountState, DatasetState, Held
 from unlisted.ledger.terms import Terms
+from unlisted.ledger.writes import Write
 
 # What every payment says is built once: SQLAlchemy takes longer to build a statement than SQLite to run it.
 _DATASET = sa.select(datasets).where(datasets.c.name == sa.bindparam("name"))
 _LOCKED_DATASET = _DATASET.with_for_update()
 _ACCOUNT = sa.select(accounts).where(accounts.c.name == sa.bindparam("name"))
+# PostgreSQL returns a row that it waited for to lock as it is then, but one that it merely joins as it was before
+# the wait. So both are locked, against changes only: whoever refers to them need not wait.
+_LOCKED = (
+    sa.select(datasets, accounts)
+    .join_from(datasets, accounts, accounts.c.dataset == datasets.c.name)
+    .where(datasets.c.name == sa.bindparam("dataset"), accounts.c.name == sa.bindparam("account"))
+    .with_for_update(key_share=True)
+)
 _HELD = sa.select(questions.c.account, questions.c.rho, questions.c.delta, questions.c.period_name).where(
     questions.c.dataset == sa.bindparam("dataset"),
     questions.c.reservation == sa.bindparam("reservation"),
     questions.c.state == "open",
-)
-_NEW_DATASET, _NEW_ACCOUNT, _NEW_ENTRY = datasets.insert(), accounts.insert(), entries.insert()
-_CHANGED_DATASET = datasets.update().where(datasets.c.name == sa.bindparam("changed"))
-_CHANGED_ACCOUNT = accounts.update().where(accounts.c.name == sa.bindparam("changed"))
-_NEW_QUESTION = questions.insert()
-_ENDED_QUESTION = questions.update().where(
-    questions.c.dataset == sa.bindparam("of_dataset"), questions.c.reservation == sa.bindparam("of_reservation")
 )
 
 
@@ -46,8 +49,17 @@ def read_datasets(connection: Connection) -> list[DatasetState]:
     return [_dataset(row) for row in connection.execute(sa.select(datasets).order_by(datasets.c.name))]
 
 
-def write_dataset(connection: Connection, state: DatasetState, *, new: bool = False) -> None:
-    """Write where a data set stands."""
+def read_locked(connection: Connection, dataset: str, account: str) -> tuple[DatasetState, AccountState] | None:
+    """Read where a data set and an account of it stand; nobody else changes them until the transaction ends."""
+    row = connection.execute(_LOCKED, {"dataset": dataset, "account": account}).one_or_none()
+    if row is None:
+        return None
+    first = len(datasets.c)
+    return _dataset(_row_of(datasets, row[:first])), _account(_row_of(accounts, row[first:]))
+
+
+def written_dataset(state: DatasetState, *, new: bool) -> Write:
+    """Say where a data set stands."""
     values = {
         "unit": state.unit,
         "adjacency": state.adjacency,
@@ -60,10 +72,8 @@ def write_dataset(connection: Connection, state: DatasetState, *, new: bool = Fa
         "last_hash": state.last_hash,
         "last_time": state.last_time,
     }
-    if new:
-        connection.execute(_NEW_DATASET, {"name": state.name, **values})
-    else:
-        connection.execute(_CHANGED_DATASET, {"changed": state.name, **values})
+    name = {"name": state.name}
+    return Write(datasets, {**name, **values}) if new else Write(datasets, values, name)
 
 
 def read_account(connection: Connection, name: str) -> tuple[str, AccountState] | None:
@@ -80,8 +90,8 @@ def read_accounts(connection: Connection, dataset: str | None = None) -> list[tu
     return [(row.dataset, _account(row)) for row in connection.execute(query)]
 
 
-def write_account(connection: Connection, dataset: str, state: AccountState, *, new: bool = False) -> None:
-    """Write where an account stands."""
+def written_account(dataset: str, state: AccountState, *, new: bool) -> Write:
+    """Say where an account stands."""
     values = {
         "closed": state.closed,
         **_amount("_used", state.used),
@@ -90,18 +100,17 @@ def write_account(connection: Connection, dataset: str, state: AccountState, *, 
         "period_rho": state.period_used.texts[0],
         "period_delta": state.period_used.texts[1],
     }
-    if new:
-        fixed = {"name": state.name, "dataset": dataset, "terms": canonical(state.terms.as_dict())}
-        connection.execute(_NEW_ACCOUNT, {**fixed, **values})
-    else:
-        connection.execute(_CHANGED_ACCOUNT, {"changed": state.name, **values})
+    if not new:
+        return Write(accounts, values, {"name": state.name})
+    fixed = {"name": state.name, "dataset": dataset, "terms": canonical(state.terms.as_dict())}
+    return Write(accounts, {**fixed, **values})
 
 
-def append(connection: Connection, entry: Entry) -> None:
-    """Write an entry at the end of its chain; its number can be taken only once."""
+def written_entry(entry: Entry) -> Write:
+    """Say an entry at the end of its chain; its number can be taken only once."""
     rho, delta = entry.amount.texts
-    connection.execute(
-        _NEW_ENTRY,
+    return Write(
+        entries,
         {
             "dataset": entry.dataset,
             "number": entry.number,
@@ -144,14 +153,14 @@ def read_held(connection: Connection, dataset: str, reservation: int) -> Held | 
     return None if row is None else held(row)
 
 
-def new_question(connection: Connection, **values: object) -> None:
-    """Keep what was asked beside its reservation, while it is being answered."""
-    connection.execute(_NEW_QUESTION, values)
+def asked_question(**values: object) -> Write:
+    """Say what was asked beside its reservation, while it is being answered."""
+    return Write(questions, {**values, "state": "open"})
 
 
-def end_question(connection: Connection, dataset: str, reservation: int, **values: object) -> None:
-    """Keep what became of a question: its answer, or that there is none."""
-    connection.execute(_ENDED_QUESTION, {"of_dataset": dataset, "of_reservation": reservation, **values})
+def ended_question(dataset: str, reservation: int, **values: object) -> Write:
+    """Say what became of an open question: its answer, or that there is none."""
+    return Write(questions, values, {"dataset": dataset, "reservation": reservation, "state": "open"})
 
 
 _Record = TypeVar("_Record")
@@ -219,6 +228,11 @@ def _entry(row: Any) -> Entry:
 def held(row: Any) -> Held:
     """Read what is held for a question that is being answered."""
     return Held(row.account, Amount.read(row.rho, row.delta), row.period_name)
+
+
+def _row_of(table: sa.Table, values: Sequence[Any]) -> SimpleNamespace:
+    """Return one table's part of a joined row, under the table's own names."""
+    return SimpleNamespace(**dict(zip(table.c.keys(), values, strict=True)))
 
 
 def _amount(suffix: str, amount: Amount) -> dict[str, str]:

@@ -86,7 +86,8 @@ class Store:
     def _connect(self) -> sa.Engine:
         if not self.is_sqlite:
             try:
-                return sa.create_engine(self._url, pool_size=8, max_overflow=8, pool_timeout=_PATIENCE_SECONDS)
+                # All connections are kept: a new one logs in, and has the server plan every statement, anew.
+                return sa.create_engine(self._url, pool_size=16, max_overflow=0, pool_timeout=_PATIENCE_SECONDS)
             except ModuleNotFoundError:
                 hint = 'Run: pip install "unlisted[ledger,postgres]"'
                 raise InvalidArgumentError("ledger", "no psycopg", "used with psycopg installed", hint) from None

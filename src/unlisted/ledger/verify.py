@@ -40,7 +40,7 @@ def forfeit_abandoned(ledger: Ledger) -> int:
     gone = [row for row in still_open if is_gone(row.owner)]
     for row in gone:
         with ledger.changing(row.dataset, row.account) as change:
-            forfeit(change, row.account, row.reservation)
+            forfeit(change, row.reservation)
     return len(gone)
 
 

@@ -13,6 +13,8 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.convert import delta_cks_up, epsilon_cks_up
 from unlisted.privacy.numbers import Number, exact, failure_probability, not_negative, positive, whole
 
+LARGEST_BUDGET = 10**6
+
 
 @dataclass(frozen=True)
 class EpsilonDelta:
@@ -109,14 +111,21 @@ class Budget:
                 "epsilon, rho", (epsilon, rho), "exactly one of the two", "Say Budget(epsilon=1, delta=1e-8)."
             )
         object.__setattr__(self, "delta", failure_probability("delta", delta))
-        object.__setattr__(self, "epsilon", None if epsilon is None else positive("epsilon", epsilon))
-        object.__setattr__(self, "rho", None if rho is None else positive("rho", rho))
+        object.__setattr__(self, "epsilon", None if epsilon is None else _meaningful("epsilon", epsilon))
+        object.__setattr__(self, "rho", None if rho is None else _meaningful("rho", rho))
 
     def allows(self, guarantee: Guarantee) -> bool:
         """Return whether a mechanism with this guarantee stays inside the budget."""
         if self.epsilon is not None:
             return guarantee.implies(self.epsilon, self.delta)
         return self.rho is not None and guarantee.rho <= self.rho and guarantee.delta <= self.delta
+
+
+def _meaningful(argument: str, amount: Number) -> Fraction:
+    """Refuse a budget so large that it protects nobody; searching with it would only overflow."""
+    if positive(argument, amount) > LARGEST_BUDGET:
+        raise InvalidArgumentError(argument, amount, f"at most {LARGEST_BUDGET:,}", "Above, nobody is protected.")
+    return positive(argument, amount)
 
 
 def _at_most_one(delta: Fraction) -> Fraction:

@@ -44,9 +44,7 @@ EXAMPLES: dict[str, Any] = {
 class QuestionBody(BaseModel):
     """A question about a data set. Which fields go with which question is as in the library."""
 
-    model_config = ConfigDict(
-        extra="forbid", title="Question", json_schema_extra={"examples": list(EXAMPLES.values())}
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": list(EXAMPLES.values())})
 
     question: Kind = Field(description="Counts of all values, a ranking, or counts of the largest values.")
     items: list[Column] = Field(min_length=1, max_length=8, description="The columns that together name an item.")

@@ -31,7 +31,7 @@ KINDS = (
 
 _MORE = ("delta", "items_per_user", "fetch", "count", "rows_per_item", "noise")
 _EXAMPLES = {
-    ColumnType.TEXT: "{} = 'phone'",
+    ColumnType.TEXT: "{} = 'some text'",
     ColumnType.DATE: "{} >= '2025-12-01'",
     ColumnType.TIMESTAMP: "{} >= '2025-12-01 00:00'",
     ColumnType.BOOLEAN: "{}",

@@ -3,7 +3,7 @@
 
 const PAUSE = 350; // milliseconds after the last change before a preview is asked for
 
-function follow(form, preview) {
+function follow(form, preview, said) {
   // Keep the preview true to the form: ask again after each change, and let nobody pay for an older one.
   let timer = 0;
   let asked = 0;
@@ -18,7 +18,11 @@ function follow(form, preview) {
         redirect: "error",
       });
       const text = await answer.text();
-      if (mine === asked) preview.innerHTML = text;
+      if (mine === asked && answer.ok) {
+        preview.innerHTML = text;
+        // Read out in one sentence, and not the whole card after every letter.
+        said.textContent = preview.querySelector("[data-said]")?.textContent.trim() ?? "";
+      }
     } catch {
       // Signed out, or the service is away: the button still works and the page then says which.
     }
@@ -54,7 +58,7 @@ function slide(slider, field) {
 const form = document.querySelector("form[data-preview]");
 const preview = document.querySelector("#preview");
 if (form && preview) {
-  follow(form, preview);
+  follow(form, preview, document.querySelector("#said"));
   const slider = form.querySelector("input[type=range]");
   const field = form.querySelector("#epsilon");
   if (slider && field) slide(slider, field);
