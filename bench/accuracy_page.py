@@ -27,16 +27,15 @@ def measured() -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def _table(rows: list[dict[str, str]]) -> list[str]:
-    title = f"At ε = {SHOWN['epsilon']}, δ = {SHOWN['delta']} and {BOUND} items per user:"
+def table(rows: list[dict[str, str]]) -> str:
+    """Return the cells at one budget and one bound."""
     lines = [
-        title,
-        "",
+        f"At ε = {SHOWN['epsilon']}, δ = {SHOWN['delta']} and {BOUND} items per user:\n",
         "| table | system | threshold | released | recall | error |",
         "|---|---|---:|---:|---:|---:|",
     ]
     for row in rows:
-        if row["items_per_user"] == BOUND:
+        if _is_shown(row) and row["items_per_user"] == BOUND:
             cells = [_said(row, "released", 1), _said(row, "recall", 3), _said(row, "error", 1)]
             numbers = " | ".join([f"{float(row['threshold']):.1f}", *cells])
             lines.append(f"| {row['table']} | {row['system']} | {numbers} |")
