@@ -1,8 +1,8 @@
-"""How much lower thresholds could be: ours against the survey's formulas and the exact one-shot analysis.
+"""What the exact one-shot analysis gives: thresholds by it, on an account, and by the survey's formulas.
 
 Prints a table of docs/known-weaknesses.md. `python bench/utility/sharper_analysis.py`
 
-The survey and the exact analysis are computed for continuous Gaussian noise, in floating point; our column is what
+The survey and the exact analysis are computed for continuous Gaussian noise, in floating point; our columns are what
 a release uses, whole numbers and rounding included, with `noise="gaussian"`.
 """
 
@@ -21,13 +21,17 @@ EPSILON, DELTA = 1.0, 1e-8
 
 def thresholds() -> str:
     lines = [
-        "| items per user | survey's formulas | this package | exact analysis |",
-        "| ---: | ---: | ---: | ---: |",
+        "| items per user | survey's formulas | on an account | asked once | exact, continuous noise |",
+        "| ---: | ---: | ---: | ---: | ---: |",
     ]
     for items in (1, 3, 10, 30, 100):
         budget = Budget(epsilon=str(EPSILON), delta=str(DELTA))
-        ours = histogram_plan(Question(("item",), items_per_user=items), budget, "gaussian").mechanism.threshold
-        lines.append(f"| {items} | {_survey(items):.1f} | {ours} | {_exact(items):.1f} |")
+        question = Question(("item",), items_per_user=items)
+        account, once = (
+            histogram_plan(question, budget, "gaussian", one_shot=one_shot).mechanism.threshold
+            for one_shot in (False, True)
+        )
+        lines.append(f"| {items} | {_survey(items):.1f} | {account} | {once} | {_exact(items):.1f} |")
     return "\n".join(lines)
 
 
