@@ -2,8 +2,8 @@
 
 Prints a table of docs/known-weaknesses.md. `python bench/utility/sharper_analysis.py`
 
-The survey and the exact analysis are computed for continuous Gaussian noise, in floating point; our columns are what
-a release uses, whole numbers and rounding included, with `noise="gaussian"`.
+The survey and the exact analysis are computed for continuous Gaussian noise, in floating point; our columns are
+what a release uses, whole numbers and rounding included, with `noise="gaussian"`.
 """
 
 from __future__ import annotations

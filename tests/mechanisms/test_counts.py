@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.naming import said
 
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms.counts import LARGEST_COUNT, BoundedCounts, add_noise
@@ -57,7 +58,7 @@ class TestReading:
             pa.array([1.0, 2.0]),
             pa.array(["1", "2"]),
         ],
-        ids=repr,
+        ids=said,
     )
     def test_what_is_not_a_whole_number_is_refused(self, counts: object) -> None:
         with pytest.raises(InvalidCountsError, match=r"whole number"):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.naming import said
 
 from unlisted.errors import InvalidCountsError
 from unlisted.mechanisms import labels as label_rules
@@ -148,7 +149,7 @@ def test_nan_is_refused(labels: object) -> None:
         5,
         None,
     ],
-    ids=repr,
+    ids=said,
 )
 def test_what_is_not_plain_is_refused_with_what_to_do(labels: object) -> None:
     with pytest.raises(InvalidCountsError, match=r"Convert them first|one plain value"):
