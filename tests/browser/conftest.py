@@ -25,8 +25,9 @@ def site(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield one
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium_browser() -> Iterator[Any]:
+    """A browser, as long as one file of tests runs: its driver keeps an event loop going, which others must not meet."""
     if (reason := chromium.why_not()) is not None:
         missing(reason)
     with chromium.running_browser() as browser:

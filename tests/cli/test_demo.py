@@ -46,7 +46,7 @@ def test_it_says_that_everything_is_invented(told: tuple[Done, Path]) -> None:
 
 def test_it_shows_plan_release_what_was_held_back_and_a_ranking(told: tuple[Done, Path]) -> None:
     _, plan, release, held_back, ranking = parts(told[0].text)
-    assert "Threshold: 107" in plan
+    assert "Threshold: 98" in plan
     assert "carbonara" in release
     assert "made by one person" in held_back
     assert "Sensitive searches in the release: 0." in held_back

@@ -155,3 +155,9 @@ def test_the_specification_names_every_route_and_its_examples_work(service: Runn
         assert service.ask("/v1/datasets/searches/preview", example["value"]).status == 200
     problem = found["components"]["schemas"]["Problem"]
     assert {"type", "title", "status", "detail", "charged"} == set(problem["required"])
+
+
+def test_a_query_parameter_that_does_not_exist_is_refused(service: Running):
+    found = service.ask("/v1/datasets/searches/releases?moost=3")
+    assert found.status == 422
+    assert "moost" in found.json()["detail"]

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Request
 from fastapi.security import HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
-from unlisted.errors import AccessError
+from unlisted.errors import AccessError, InvalidArgumentError
 from unlisted.server.desk import Desk
 from unlisted.server.keys import Caller
 from unlisted.server.problems import MEDIA_TYPE
@@ -59,10 +59,20 @@ _SAID = {
 }
 
 
+def only_known_query(request: Request) -> None:
+    """Refuse a query parameter that the route does not have: a misspelt one must not be taken for none."""
+    route = request.scope["route"]
+    known = sorted(parameter.alias for parameter in route.dependant.query_params)
+    for name in request.query_params:
+        if name not in known:
+            raise InvalidArgumentError("query", name, f"one of: {', '.join(known) or 'none here'}")
+
+
 def router_for(prefix: str, tag: str) -> APIRouter:
     """Return a router for routes that need a key."""
     refusals = problems_of(401, 404, 413, 422, 429, 503)
-    return APIRouter(prefix=prefix, tags=[tag], dependencies=[Depends(_BEARER)], responses=refusals)
+    dependencies = [Depends(_BEARER), Depends(only_known_query)]
+    return APIRouter(prefix=prefix, tags=[tag], dependencies=dependencies, responses=refusals)
 
 
 def desk_of(request: Request) -> Desk:
