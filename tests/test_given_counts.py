@@ -165,3 +165,14 @@ def test_no_counts_at_all_look_like_any_other() -> None:
 def test_a_repr_shows_no_data() -> None:
     assert PLANTED not in repr(given())
     assert str(len(LABELS)) not in repr(given())
+
+
+def test_an_empty_answer_looks_the_same_whatever_it_does_not_show() -> None:
+    """Of a list of labels only the labels know the type, and none of them is shown."""
+    tables = [
+        ul.counts(labels, [1] * len(labels), items_per_user=1).histogram(budget=BUDGET).run().to_arrow()
+        for labels in ([], [7], ["seven"], [b"7"], [True])
+    ]
+    assert {(table.num_rows, str(table.schema)) for table in tables} == {(0, str(tables[0].schema))}
+    typed = ul.counts(pa.array([7], pa.int64()), [1], items_per_user=1).histogram(budget=BUDGET).run().to_arrow()
+    assert typed.schema.field("item").type == pa.int64()

@@ -73,9 +73,16 @@ class PrivateCounts:
     """Declared counts, and the questions that may be asked of them."""
 
     def __init__(
-        self, counts: BoundedCounts, item: Item, user: str | None = None, source: str = "declared counts"
+        self,
+        counts: BoundedCounts,
+        item: Item,
+        user: str | None = None,
+        source: str = "declared counts",
+        *,
+        is_typed: bool = True,
     ) -> None:
         self._counts = counts
+        self._is_typed = is_typed
         self._user = user
         self._source = source
         self._question = _question(counts.sensitivity, item)
@@ -152,7 +159,7 @@ class PrivateCounts:
         def counted(_mechanism: Mechanism) -> Iterator[BoundedCounts]:
             yield self._counts
 
-        data = Data(self._user, self._source, self._question.items, lambda: None, counted)
+        data = Data(self._user, self._source, self._question.items, lambda: None, counted, is_typed=self._is_typed)
         return make_plan(kind, self._question, found, budget, data)
 
 
@@ -190,7 +197,10 @@ def counts(
         # Where all counts are here, the cut is made here, by the labels. Elsewhere nobody knows unless told.
         ties=declared.get("ties", "label" if fetch is None else "unknown"),
     )
-    return PrivateCounts(bounded, item, declared.get("user"), declared.get("source", "declared counts"))
+    source = declared.get("source", "declared counts")
+    # An array says its type itself; that of a list is the type of the labels in it.
+    is_typed = isinstance(labels, pa.Array | pa.ChunkedArray) or getattr(labels, "dtype", "O") != "O"
+    return PrivateCounts(bounded, item, declared.get("user"), source, is_typed=is_typed)
 
 
 def _question(sensitivity: Sensitivity, item: Item) -> Question:

@@ -49,6 +49,7 @@ class Data:
     `user` is the column that says whose row it is, None for counts that were made elsewhere. `source` is what the
     rows are called in a ledger. `check` looks at the schema and may refuse, at no cost; `counted` touches data, so
     whatever fails in it is charged. `types` is what text columns were declared to hold: other types, other labels.
+    `is_typed` is false where the type of the labels is only known from the labels.
     """
 
     user: str | None
@@ -57,6 +58,7 @@ class Data:
     check: Callable[[], None]
     counted: Counted
     types: Mapping[str, str] = field(default_factory=dict)
+    is_typed: bool = True
 
 
 @dataclass(frozen=True, repr=False)
@@ -180,13 +182,15 @@ class Plan:
             with charged():
                 with data.counted(self.mechanism) as counts:
                     answer = self.mechanism.release(counts)  # type: ignore[arg-type]
-                return self._released(answer, data.items)
+                return self._released(answer, data)
         except ChargedFailureError:
             return None
 
-    def _released(self, answer: Answer, items: tuple[str, ...]) -> Release:
+    def _released(self, answer: Answer, data: Data) -> Release:
         complete = not answer.stopped if self.complete is None else self.complete
-        columns = {**item_columns(answer.labels, items), **_number_columns(self.mechanism, answer)}
+        # An empty answer looks the same whatever the labels are that it does not show.
+        labels = answer.labels if len(answer) or data.is_typed else pa.nulls(0, pa.string())
+        columns = {**item_columns(labels, data.items), **_number_columns(self.mechanism, answer)}
         # Only an account that reserved the ceiling first may hand the rest back.
         cost = self.guarantee if self.account is None else answer.spent
         return Release(pa.table(columns), complete, cost, self.at_delta, self.as_dict())

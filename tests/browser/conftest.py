@@ -27,7 +27,7 @@ def site(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="module")
 def chromium_browser() -> Iterator[Any]:
-    """A browser, as long as one file of tests runs: its driver keeps an event loop going, which others must not meet."""
+    """A browser, as long as one file of tests runs: its driver keeps an event loop that others must not meet."""
     if (reason := chromium.why_not()) is not None:
         missing(reason)
     with chromium.running_browser() as browser:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,22 +36,27 @@ SORTED_LABELS = {
 }
 
 
+def brought(labels: list[Any]) -> Any:
+    """Return labels as they are brought: decimals need an Arrow type, others say theirs themselves."""
+    return pa.array(labels, pa.decimal128(10, 2)) if isinstance(labels[0], Decimal) else labels
+
+
 @pytest.mark.parametrize("kind", SORTED_LABELS)
 def test_labels_of_this_kind_are_kept_and_ordered(kind: str) -> None:
     labels = SORTED_LABELS[kind]
-    array = label_rules.plain(labels)
+    array = label_rules.plain(brought(labels))
     assert [repr(label) for label in array.to_pylist()] == [repr(label) for label in labels]
     assert not label_rules.has_duplicates(array)
     ties = np.ones(len(labels), dtype=np.int64)
     for shuffled in (labels[::-1], labels[1:] + labels[:1]):
-        rows = label_rules.order(label_rules.plain(shuffled), ties)
+        rows = label_rules.order(label_rules.plain(brought(shuffled)), ties)
         assert [repr(shuffled[row]) for row in rows] == [repr(label) for label in labels]
 
 
 @pytest.mark.parametrize("kind", SORTED_LABELS)
 def test_one_of_them_twice_is_noticed(kind: str) -> None:
     labels = SORTED_LABELS[kind]
-    assert label_rules.has_duplicates(label_rules.plain([*labels, labels[0]]))
+    assert label_rules.has_duplicates(label_rules.plain(brought([*labels, labels[0]])))
 
 
 @pytest.mark.parametrize(
@@ -211,3 +217,20 @@ def test_order_is_by_count_then_bytes_whatever_the_rows(rows: list[tuple[str, in
     labels = label_rules.plain([label for label, _ in rows])
     order = label_rules.order(labels, np.array([count for _, count in rows], dtype=np.int64))
     assert [rows[i] for i in order] == wanted
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [Decimal("1.1")],
+        [{"a": Decimal("1.1")}],
+        [{"a": 1}, {"a": 2.5}],
+        [{"a": 1}, {"b": 1}],
+        [dt.datetime(2020, 1, 1, tzinfo=dt.UTC), dt.datetime(2020, 1, 2)],
+    ],
+    ids=said,
+)
+def test_the_type_of_labels_does_not_depend_on_single_ones(labels: list[Any]) -> None:
+    """Arrow gives all decimals the digits of the longest one: a lone label would show in the others."""
+    with pytest.raises(InvalidCountsError):
+        label_rules.plain(labels)

@@ -116,10 +116,23 @@ def _listed(labels: object) -> Any:
     if not isinstance(labels, Iterable) or (isinstance(labels, np.ndarray) and labels.dtype != object):
         return labels
     listed = list(labels)
-    # Arrow would read a mixture as one of its types: a date and a time as two dates, text and bytes as bytes.
-    if len({type(label) for label in listed if label is not None}) > 1:
+    # Arrow would read a mixture as one of its types: a date and a time as two dates, text and bytes as bytes. Then
+    # the type of what is released would tell of labels that are not.
+    if len({_kind(label) for label in listed if label is not None}) > 1:
         raise TypeError
     return listed
+
+
+def _kind(label: object) -> object:
+    """Return what decides the Arrow type of a Python value, as far as it may depend on the value."""
+    if isinstance(label, dict):
+        return tuple((name, _kind(part)) for name, part in label.items())
+    if isinstance(label, Decimal):
+        raise InvalidCountsError(
+            "Decimals in a list get the digits of the longest one, which may be a label that nobody should see. "
+            "Give an Arrow array of a type of your choice, or text."
+        )
+    return (type(label), str(label.tzinfo)) if isinstance(label, datetime) else type(label)
 
 
 def _decoded(array: pa.Array) -> pa.Array:
