@@ -35,7 +35,9 @@ def help_texts() -> dict[str, str]:
     import typer  # noqa: PLC0415
     from typer.testing import CliRunner  # noqa: PLC0415
 
-    from unlisted.cli.main import app  # noqa: PLC0415
+    from unlisted.cli.main import application  # noqa: PLC0415
+
+    app = application()
 
     def shown(words: list[str]) -> str:
         done = CliRunner().invoke(app, [*words[1:], "--help"], prog_name="unlisted")

@@ -28,6 +28,14 @@ def test_a_bad_argument_is_named_with_value_and_range() -> None:
     assert isinstance(error, ValueError)
 
 
+def test_an_argument_that_was_not_given_is_missing() -> None:
+    error = InvalidArgumentError("--delta", None, "given with --rho", "For example: --delta 1e-6")
+    assert str(error) == "--delta is missing: it must be given with --rho. For example: --delta 1e-6"
+    assert (error.argument, error.value, error.allowed) == ("--delta", None, "given with --rho")
+    assert str(InvalidArgumentError("k", None, "1 or above")) == "k = None is not allowed: it must be 1 or above."
+    assert str(InvalidArgumentError("k", 3, "given alone")) == "k = 3 is not allowed: it must be given alone."
+
+
 @pytest.mark.parametrize(
     ("value", "shown"),
     [

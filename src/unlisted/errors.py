@@ -32,7 +32,9 @@ class InvalidArgumentError(UnlistedError, ValueError):
         self.argument = argument
         self.value = value
         self.allowed = allowed
-        message = f"{argument} = {_shown(value)} is not allowed: it must be {allowed}."
+        is_missing = value is None and allowed.startswith("given")
+        wrong = "is missing" if is_missing else f"= {_shown(value)} is not allowed"
+        message = f"{argument} {wrong}: it must be {allowed}."
         super().__init__(f"{message} {hint}" if hint else message)
 
 

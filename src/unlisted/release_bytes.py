@@ -18,7 +18,9 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 from unlisted.releases import Release, thawed
 
-_FORMAT = b"unlisted release 1\n"
+RELEASE_FORMAT = b"unlisted release 1\n"
+"""How a release begins; what begins otherwise is none."""
+
 _LENGTH_BYTES = 8
 
 
@@ -36,15 +38,15 @@ def release_to_bytes(release: Release) -> bytes:
     rows = io.BytesIO()
     with pa.ipc.new_stream(rows, release.table.schema) as stream:
         stream.write_table(release.table)
-    return b"".join((_FORMAT, len(header).to_bytes(_LENGTH_BYTES), header, rows.getvalue()))
+    return b"".join((RELEASE_FORMAT, len(header).to_bytes(_LENGTH_BYTES), header, rows.getvalue()))
 
 
 def release_from_bytes(data: bytes) -> Release:
     """Read what `release_to_bytes` wrote."""
-    if not data.startswith(_FORMAT):
+    if not data.startswith(RELEASE_FORMAT):
         raise InvalidArgumentError("data", data[:20], "a release as `Release.to_bytes` writes it")
-    start = len(_FORMAT) + _LENGTH_BYTES
-    end = start + int.from_bytes(data[len(_FORMAT) : start])
+    start = len(RELEASE_FORMAT) + _LENGTH_BYTES
+    end = start + int.from_bytes(data[len(RELEASE_FORMAT) : start])
     try:
         header = json.loads(data[start:end])
         with pa.ipc.open_stream(data[end:]) as stream:

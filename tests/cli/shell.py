@@ -12,7 +12,7 @@ import pyarrow.csv
 from tests.kitchen import cooked
 from typer.testing import CliRunner
 
-from unlisted.cli.main import app
+from unlisted.cli.main import application
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,12 @@ class Done:
         return self.data.decode()
 
 
+APP = application()
+
+
 def unlisted(*words: object, **variables: str) -> Done:
     """Run a command inside this process."""
-    done = CliRunner(env=variables).invoke(app, [str(word) for word in words], prog_name="unlisted")
+    done = CliRunner(env=variables).invoke(APP, [str(word) for word in words], prog_name="unlisted")
     return Done(done.exit_code, done.stdout_bytes, done.stderr)
 
 

@@ -15,6 +15,7 @@ import typer
 from tests.cli.shell import Done, finished, process, unlisted
 from tests.kitchen import BOUND, PLANTED, SHELL, cooked
 
+from unlisted.cli import main
 from unlisted.cli.exits import exits
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, InvalidCountsError
 
@@ -186,6 +187,19 @@ def test_what_is_no_error_of_ours_passes_through(error: BaseException) -> None:
         raise error
 
 
+def test_an_interrupt_before_a_verb_starts_is_silent(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(main, "application", lambda *_: interrupted)
+    with pytest.raises(SystemExit) as end:
+        main.main()
+    assert end.value.code == 130
+    assert capsys.readouterr() == ("", "")
+
+
 def test_4_after_data_was_touched_there_is_one_message(tmp_path: Path) -> None:
     done = unlisted("histogram", damaged(tmp_path), *QUESTION)
     assert done.code == 4
@@ -253,7 +267,7 @@ def test_a_closed_output_is_refused_before_it_costs_anything(rows: Path) -> None
         ["/bin/sh", "-c", '"$@" >&-', "sh", *map(str, command)], stderr=subprocess.PIPE, check=False
     )
     assert done.returncode == 2
-    assert b"--output = None" in done.stderr
+    assert b"--output is missing: it must be given" in done.stderr
 
 
 @pytest.mark.skipif(os.name != "posix", reason="only POSIX systems send interrupts to a process")

@@ -79,7 +79,10 @@ class TestAccount:
     def test_create_again_with_equal_terms_attaches(self, opened: str) -> None:
         again = ("account", "create", "ads", "--ledger", opened, "--dataset", "kitchen")
         said(*again, "--rho", "50.0", "--delta", "1e-3")
-        assert "Terms never change" in refused(*again, "--rho", "51", "--delta", "0.001")
+        assert refused(*again, "--rho", "51", "--delta", "0.001") == (
+            "unlisted: budget = 'rho 51 and delta 0.001' is not allowed: it must be the account's own terms, "
+            "rho 50 and delta 0.001. Terms never change.\n"
+        )
         assert "opened on" in refused(
             "account", "create", "ads", "--ledger", opened, "--dataset", "orders", *SHARE
         )
@@ -129,13 +132,21 @@ class TestAccount:
         found = shown(url)
         assert found["period"]["left"] == {"rho": "5", "delta": "0.0001" if delta else "0.001"}
         assert found["left"]["rho"] == "5"
-        assert "An allowance starts anew, the total never." in said("account", "show", "ads", "--ledger", url)
+        lines = said("account", "show", "ads", "--ledger", url).splitlines()
+        assert lines[6].split()[:3] == ["left", "50", "0.001"]
+        assert "ρ = 5, " in lines[8]
+        assert lines[8].endswith("left. An allowance starts anew, the total never.")
 
     def test_a_period_of_results_may_use_all_questions(self, url: str) -> None:
         survey = ("--results", 20, "--questions", 3, "--epsilon", "1.5", "--delta", "1e-9")
         period = ("--period", "day", "--period-rho", "1")
         said("account", "create", "ads", "--ledger", url, "--dataset", "kitchen", *survey, *period)
         assert shown(url)["period"]["left"]["delta"] == "0.000000003"
+        assert "What is left now is enough for 3 more results at ε = 1.5" in said(
+            "account", "show", "ads", "--ledger", url
+        )
+        told = refused("account", "create", "ads", "--ledger", url, "--dataset", "kitchen", *survey)
+        assert "rho 1 and delta 0.000000003 each day, at epsilon 1.5 a result and delta 1e-09 a question" in told
 
     def test_list_and_close(self, opened: str, rows: Path) -> None:
         said("account", "create", "ops", "--ledger", opened, "--dataset", "kitchen", *SHARE)
@@ -151,6 +162,13 @@ class TestAccount:
         assert [one["closed"] for one in listed] == [True, False]
         assert "is closed" in ask("top", rows, opened).said
         assert ask("top", rows, opened).code == 3
+
+    def test_a_budget_in_epsilon_is_told_in_the_words_of_a_shell(self, opened: str) -> None:
+        words = ("account", "create", "ops", "--ledger", opened, "--dataset", "kitchen", "--delta", "1e-6")
+        told = refused(*words, "--epsilon", "1")
+        hinted = told.partition("in a shell ")[2].partition(")")[0].split()
+        assert hinted[::2] == ["--rho", "--delta"]
+        said("account", "create", "ops", "--ledger", opened, "--dataset", "kitchen", *hinted)
 
     def test_an_unknown_account_is_told_who_there_is(self, opened: str) -> None:
         for words in (("show", "nobody"), ("close", "nobody")):
@@ -262,22 +280,34 @@ class TestLedgerVerbs:
         assert done.data == b""
 
     def test_1_a_receipt_of_another_ledger_is_a_violation(self, opened: str, rows: Path, tmp_path: Path) -> None:
-        receipt, empty = tmp_path / "receipt.json", tmp_path / "empty.json"
+        receipt = tmp_path / "receipt.json"
         ask("top", rows, opened, "--receipt", receipt)
         other = str(tmp_path / "restored.db")
         said("dataset", "create", "kitchen", "--ledger", other, *TOTAL)
-        empty.write_text("{}")
-        done = unlisted("ledger", "verify", "--ledger", other, "--receipt", receipt, "--receipt", empty)
+        done = unlisted("ledger", "verify", "--ledger", other, "--receipt", receipt)
         assert done.code == 1
-        assert len(done.said.splitlines()) == 2
+        assert len(done.said.splitlines()) == 1
         assert "cut or restored" in done.said
 
-    @pytest.mark.parametrize("content", [None, b"", b"[]", b"{", b"\xff\xfe", b'"text"'])
-    def test_a_rubbish_receipt_is_refused(self, opened: str, tmp_path: Path, content: bytes | None) -> None:
+    @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff\xfe", b'"text"'])
+    def test_a_rubbish_receipt_is_refused(self, opened: str, tmp_path: Path, content: bytes) -> None:
         path = tmp_path / "receipt.json"
-        if content is not None:
-            path.write_bytes(content)
-        assert "--receipt = " in refused("ledger", "verify", "--ledger", opened, "--receipt", path)
+        path.write_bytes(content)
+        told = refused("ledger", "verify", "--ledger", opened, "--receipt", path)
+        assert "--receipt = " in told
+        assert "a receipt that `unlisted` wrote" in told
+
+    def test_a_missing_receipt_is_refused(self, opened: str, tmp_path: Path) -> None:
+        told = refused("ledger", "verify", "--ledger", opened, "--receipt", tmp_path / "receipt.json")
+        assert told.endswith("it must be a file that exists. It is missing.\n")
+
+    def test_a_receipt_of_a_question_that_no_account_paid_for_is_refused(
+        self, opened: str, rows: Path, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "receipt.json"
+        said("top", rows, *SHELL, "-k", 2, "--receipt", path)
+        told = refused("ledger", "verify", "--ledger", opened, "--receipt", path)
+        assert "a receipt that names an entry of a ledger" in told
 
     def test_verify_forfeits_what_dead_processes_held(self, opened: str) -> None:
         child = os.fork()
@@ -321,6 +351,16 @@ class TestLedgerVerbs:
         assert [canonical(line) for line in lines] == text.splitlines()
         assert refused("ledger", "export", "--ledger", opened, "--output", tmp_path)
 
+    @pytest.mark.parametrize(
+        ("verb", "option", "name"), [("history", "--chart", "x.svg"), ("export", "--output", "x.jsonl")]
+    )
+    def test_a_folder_that_is_not_there_is_named(
+        self, opened: str, tmp_path: Path, verb: str, option: str, name: str
+    ) -> None:
+        told = refused("ledger", verb, "--ledger", opened, option, tmp_path / "nowhere" / name)
+        assert told.startswith(f"unlisted: {option} = ")
+        assert "a folder that can be written to" in told
+
     def test_nothing_is_listed_in_another_format(self, opened: str) -> None:
         for words in (("account", "list"), ("account", "show", "ads"), ("ledger", "history")):
             assert unlisted(*words, "--ledger", opened, "--format", "parquet").code == 2
@@ -358,8 +398,8 @@ class TestAnsweringVerbs:
 
     def test_one_option_without_the_other_is_refused(self, opened: str, rows: Path) -> None:
         question = ("top", rows, *SHELL, "-k", 2)
-        assert "--account = None" in refused(*question, "--ledger", opened)
-        assert "--ledger = None" in refused(*question, "--account", "ads")
+        assert "--account is missing" in refused(*question, "--ledger", opened)
+        assert "--ledger is missing" in refused(*question, "--account", "ads")
         assert "There are: ads." in refused(*question, "--ledger", opened, "--account", "nobody")
 
     @pytest.mark.parametrize("verb", VERBS)
@@ -407,6 +447,12 @@ class TestAnsweringVerbs:
         assert found["account"]["fits"] is True
         assert found["account"]["left"]["rho"] == "50"
         assert len(said("ledger", "history", "--ledger", opened).splitlines()) == 2
+
+    def test_preview_on_a_closed_account_does_not_fit(self, opened: str) -> None:
+        said("account", "close", "ads", "--ledger", opened)
+        words = ("preview", "top", "-k", 2, "--ledger", opened, "--account", "ads", "--rho", 1, "--delta", "1e-9")
+        assert "The account 'ads' is closed: the question does not fit.\n" in said(*words)
+        assert json.loads(said(*words, "--format", "json"))["account"]["fits"] is False
 
 
 def refused_question(verb: str, rows: Path, url: str, *words: object) -> str:

@@ -79,8 +79,8 @@ def test_a_small_question_imports_only_what_it_needs(rows: Path) -> None:
     words = [str(word) for word in ("histogram", rows, *SHELL, "--items-per-user", BOUND, "--format", "csv")]
     program = (
         "import sys\n"
-        "from unlisted.cli.main import app\n"
-        f"app({words!r}, standalone_mode=False)\n"
+        "from unlisted.cli.main import application\n"
+        f"application()({words!r}, standalone_mode=False)\n"
         "print(*sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -85,7 +85,11 @@ def test_other_contents_gaps_and_the_end_are_refused(folder: Path, rows: Path, t
     pyarrow.csv.write_csv(ROWS.slice(1), other)
     for words, said in (
         (("--round", 1), "--round = 1 is not allowed: it must be 2, the next round. It was taken in with other"),
-        (("--round", 3), "--round = 3 is not allowed: it must be at most 2, the next round"),
+        (
+            ("--round", 3),
+            "it must be at most 2, the next round. Push round 2 first, or fill the gap if it was empty",
+        ),
+        (("--user", "item"), "--user = 'item' is not allowed: it must be 'user', the user column of this stream"),
         (("--round", 7), "The stream is over"),
     ):
         done = unlisted("stream", "push", folder, other, *words)
@@ -105,13 +109,24 @@ def test_counts_that_were_bounded_before(folder: Path, tmp_path: Path) -> None:
         done = unlisted("stream", "push", folder, counts, "--counted")
         assert done.code == 2
         assert "SECRET" not in done.said
+    for word in ("--user", "--table", "--types"):
+        done = unlisted("stream", "push", folder, counts, "--counted", word, "x=int")
+        assert done.code == 2
+        assert done.said.startswith(f"unlisted: {word} = ")
+        assert "left out with --counted" in done.said
 
 
 def test_a_round_without_a_release_says_when_there_is_one(tmp_path: Path, rows: Path) -> None:
     created(tmp_path / "s", "--release-every", 2)
     done = unlisted("stream", "push", tmp_path / "s", rows)
     assert (done.code, done.text, done.said) == (0, "", "Taken in. The next release is after round 2.\n")
-    assert unlisted("stream", "push", tmp_path / "s", rows).code == 0
+    second = unlisted("stream", "push", tmp_path / "s", rows)
+    assert second.code == 0
+    assert "of one draw" in str(Stream.open(tmp_path / "s").release(2).plan["noise"])
+    unwritten = tmp_path / "third.csv"
+    third = unlisted("stream", "push", tmp_path / "s", rows, "--output", unwritten)
+    assert third.said.splitlines()[1:] == [f"Nothing was written to {unwritten}."]
+    assert not unwritten.exists()
 
 
 def test_show_says_where_it_stands(folder: Path, rows: Path) -> None:
@@ -161,6 +176,7 @@ def test_an_account_pays(tmp_path: Path, rows: Path) -> None:
         (("--item", "round"), "--item = 'round'"),
         (("--idempotency-key", "x"), "--idempotency-key = 'x'"),
         (("--epsilon", 1), "--rho"),
+        (("--where", "x >"), "--where = 'x >'"),
     ],
     ids=str,
 )
@@ -180,3 +196,6 @@ def test_what_is_no_stream_is_said(tmp_path: Path, rows: Path, folder: Path) -> 
     assert done.code == 2
     assert "DIR = " in done.said
     assert "does not exist yet" in done.said
+    done = created(tmp_path / "a" / "b")
+    assert done.code == 2
+    assert "The folder that it should be in does not exist" in done.said

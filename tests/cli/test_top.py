@@ -33,6 +33,11 @@ def test_a_ranking_that_ends_early_says_so(rows: Path) -> None:
     assert "ended" not in unlisted("top", rows, *SHELL, "-k", 2).text
 
 
+def test_a_ranking_of_nothing_speaks_of_nothing_else(rows: Path) -> None:
+    done = unlisted("top", rows, *SHELL, "-k", 2, "--where", "dish = 'nothing of the kind'")
+    assert "The ranking ended after 0 of 2: nothing was common enough to tell.\n" in done.text
+
+
 @pytest.mark.parametrize(
     ("words", "fetch"), [((), 1000), (("--fetch", 50), 50), (("--fetch", "all", "--items-per-user", BOUND), "all")]
 )
@@ -62,7 +67,7 @@ def test_a_price_for_each_draw(rows: Path) -> None:
     assert found["guarantee"]["at_delta"] == 2e-9
     without = unlisted("top", rows, *question)
     assert without.code == 2
-    assert "--delta = None" in without.said
+    assert "--delta is missing: it must be given with --per-item-epsilon." in without.said
     both = unlisted("top", rows, *question, "--delta", "1e-9", "--epsilon", "1")
     assert both.code == 2
     assert "--per-item-epsilon = '0.4'" in both.said

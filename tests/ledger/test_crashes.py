@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from tests.ledger.books import bill, budget, cost, delivers
 
 from unlisted.errors import ChargedFailureError, LedgerError
+from unlisted.ledger.amounts import NOTHING
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.verify import forfeit_abandoned, verify
 
@@ -108,6 +109,41 @@ def test_a_full_disk_at_settling_is_charged_and_lost(tmp_path):
         ledger.store.close()
         assert account.balance().left.texts[0] == "0.9"
         assert verify(ledger) == []
+
+
+def test_an_answer_that_cannot_be_stored_is_forfeited_and_can_be_asked_again(tmp_path):
+    with Ledger(tmp_path / "budget.db") as ledger:
+        ledger.create_dataset("searches", budget=budget(), version="november")
+        account = ledger.open("ads", dataset="searches", budget=budget())
+        with pytest.raises(ChargedFailureError):
+            account.pay(bill("q", rho="0.1"), delivers(used=cost("0.2")))
+        assert account.balance().account.reserved == NOTHING
+        assert account.pay(bill("q"), delivers()).release == b"a release"
+        assert account.balance().left.texts[0] == "0.8"
+        assert verify(ledger) == []
+
+
+def test_a_ledger_that_is_lost_while_answering_does_not_block_the_question(ledger):
+    ledger.create_dataset("searches", budget=budget(), version="november")
+    account = ledger.open("ads", dataset="searches", budget=budget())
+
+    def unreachable(*_: object) -> None:
+        raise LedgerError("The ledger could not be used.")
+
+    def lose_the_ledger():
+        sa.event.listen(ledger.store._engine, "before_cursor_execute", unreachable)
+        return b"lost", cost("0.1")
+
+    with pytest.raises(ChargedFailureError):
+        account.pay(bill("q"), lose_the_ledger, "monday")
+    sa.event.remove(ledger.store._engine, "before_cursor_execute", unreachable)
+    assert account.balance().account.reserved.texts[0] == "0.1"
+    with pytest.raises(ChargedFailureError):
+        account.pay(bill("q"), delivers(), "monday")
+    assert account.pay(bill("q"), delivers(), "tuesday").release == b"a release"
+    assert account.balance().account.reserved == NOTHING
+    assert account.balance().left.texts[0] == "0.8"
+    assert verify(ledger) == []
 
 
 def test_a_read_only_file_is_a_clear_error(tmp_path):

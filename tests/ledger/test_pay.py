@@ -41,6 +41,13 @@ def test_a_question_that_does_not_fit_is_refused_and_costs_nothing(ledger):
     assert left(ledger) == ("1", "0.000001")
 
 
+def test_no_results_are_spoken_of_where_not_one_fits_and_none_was_promised(ledger):
+    account = ledger.open("ads", dataset="searches", budget=budget("1"))
+    with pytest.raises(BudgetRefusedError, match="too little ρ") as refusal:
+        account.pay(bill("q", rho="2", result=cost("2", "0"), result_epsilon=Fraction(4)), delivers())
+    assert "results at" not in str(refusal.value)
+
+
 def test_delta_alone_can_be_what_is_short(ledger):
     account = ledger.open("ads", dataset="searches", budget=budget("1", "1e-9"))
     account.pay(bill("one", delta="1e-9"), delivers())

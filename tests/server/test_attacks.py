@@ -68,6 +68,12 @@ def test_without_a_key_that_is_known_there_is_nothing_to_see(service: Running, p
     assert b"searches" not in refused.body
 
 
+@pytest.mark.parametrize("body", [b"{", b"null", b"\xff", b'{"question": "what"}'])
+def test_without_a_key_a_body_is_not_even_read(service: Running, body):
+    for who in (None, "nobody"):
+        assert service.ask("/v1/datasets/searches/releases", body, who=who).status in (401, 429)
+
+
 def test_almost_a_key_is_no_key(service: Running, keys):
     right = keys["other"]
     for wrong in (right[:-1], right + "A", right.upper(), right.replace("ul_", "UL_"), f"{right} {right}"):

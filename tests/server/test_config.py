@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 import unlisted as ul
+from unlisted.cli.main import application
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger.ledger import Ledger
 from unlisted.server.config import Config, read_config
@@ -25,6 +30,10 @@ budget = { rho = 1, delta = 1e-6 }
 def read(tmp_path: Path, text: str) -> Config:
     (tmp_path / "unlisted.toml").write_text(text)
     return read_config(tmp_path / "unlisted.toml")
+
+
+def write_rows(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"user_id": ["a"], "other": ["b"], "query": ["soup"]}), tmp_path / "searches.parquet")
 
 
 def test_a_small_one_has_safe_defaults(tmp_path: Path):
@@ -96,6 +105,9 @@ dataset = "searches"
         (SMALL + "itmes_per_user = 3", "one of: "),
         ("listne = 1\n" + SMALL, "one of: "),
         (SMALL + "[limits]\npad_too = 1", "one of: "),
+        ('ledger_password = "pass-word"\n' + SMALL, "ledger_password = 'an unknown name'"),
+        (SMALL.replace('"budget.db"', '{ password = "pass-word" }'), "a variable that is set"),
+        ('limits = "pass-word"\n' + SMALL, "a table of names"),
         (SMALL + '[limits]\npad_to = "2 s"', "a length of time"),
         (SMALL + '[limits]\npad_to = "1s"\ntime_limit = "2s"', "at most pad_to"),
         (SMALL + "[limits]\nbody_bytes = 0", "1 or above"),
@@ -116,6 +128,7 @@ def test_what_is_wrong_is_named(tmp_path: Path, text: str, said: str):
 
 
 def test_data_sets_are_opened_once_and_must_stay_what_they_are(tmp_path: Path):
+    write_rows(tmp_path)
     config = read(tmp_path, SMALL)
     with Ledger(config.ledger) as ledger:
         open_datasets(config, ledger)
@@ -128,3 +141,32 @@ def test_data_sets_are_opened_once_and_must_stay_what_they_are(tmp_path: Path):
                 open_datasets(read(tmp_path, SMALL.replace(*changed)), ledger)
         open_datasets(read(tmp_path, SMALL + 'version = "2"'), ledger)
         assert ledger.dataset("searches").version == "2"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (("searches.parquet", "nowhere.parquet"), "datasets.searches.source = "),
+        (
+            ('"user_id"', '"usr"'),
+            "datasets.searches.user = 'usr' is not allowed: it must be a column of the source",
+        ),
+        (('["query"]', '["qurey"]'), "searches.items = 'qurey' is not allowed: it must be a column of the source"),
+        (("items = ", 'filters = ["day"]\nitems = '), "searches.filters = 'day' is not allowed"),
+    ],
+)
+def test_a_data_set_that_is_not_there_is_not_written_down(tmp_path: Path, changed: tuple[str, str], said: str):
+    """Also none that stands before it in the file."""
+    write_rows(tmp_path)
+    first = SMALL.replace("datasets.searches", "datasets.first")
+    config = read(tmp_path, first + SMALL.replace('ledger = "budget.db"', "").replace(*changed))
+    with Ledger(config.ledger) as ledger:
+        with pytest.raises(InvalidArgumentError, match=re.escape(said)):
+            open_datasets(config, ledger)
+        assert ledger.datasets() == []
+
+
+def test_the_demo_says_that_it_takes_no_configuration(tmp_path: Path):
+    done = CliRunner().invoke(application(), ["serve", "--demo", "--config", str(tmp_path / "unlisted.toml")])
+    assert done.exit_code == 2
+    assert "left out with --demo" in " ".join(done.stderr.split())

@@ -61,6 +61,31 @@ def test_a_stream_of_another_data_set_is_not_there(inside: Inside):
         assert hidden.content == absent.content
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_stream_that_an_account_paid_for_is_no_release(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+):
+    place = str(tmp_path / "paid.db") if kind == "sqlite" else request.getfixturevalue("ledger_url")
+    rows = pa.table({"user": [f"user {number}" for number in range(300)], "query": ["soup"] * 300})
+    question = {"question": "top", "items": ["query"], "k": 1, "epsilon": 0.1, "delta": 1e-8}
+    with Ledger(place) as ledger:
+        account = ledger.open("clinic", dataset="visits", budget=BUDGET)
+        offers = {"visits": Offer("visits", rows, "user", ("query",), BUDGET)}
+        app = make_app(Config(place, offers), ledger)
+        inside = Inside(app, KeyRing(ledger).create("Ana", "analyst", {"visits": "clinic"}))
+        assert inside.post("/v1/datasets/visits/releases", question).status_code == 200
+        budget = ul.Budget(rho="0.1", delta="1e-7")
+        about = {"user": "user", "unit": "user", "rounds_per_user": 1, "source": "a data frame"}
+        folder = tmp_path / "paid"
+        Stream.create(folder, rounds=4, items_per_event=1, budget=budget, account=account, **about)
+        asked, paid = [one.number for one in ledger.history("visits") if one.kind == "settled"]
+        listed = inside.get("/v1/datasets/visits/releases?most=1")
+        assert (listed.status_code, [one["entry"] for one in listed.json()]) == (200, [asked])
+        assert inside.get(f"/v1/datasets/visits/releases/{asked}").status_code == 200
+        for ending in ("", "/receipt"):
+            assert inside.get(f"/v1/datasets/visits/releases/{paid}{ending}").status_code == 404
+
+
 def test_a_folder_that_is_lost_says_so_without_saying_where(inside: Inside, tmp_path: Path):
     found = inside.get("/v1/streams/lost")
     assert found.status_code == 503

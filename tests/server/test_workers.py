@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +16,8 @@ import pytest
 
 import unlisted as ul
 from unlisted.errors import AccessError, ChargedFailureError, InvalidArgumentError
+from unlisted.ledger.answers import stored_answers
+from unlisted.ledger.ledger import Ledger
 from unlisted.plans import Plan
 from unlisted.server.config import Limits
 from unlisted.server.workers import Workers
@@ -130,3 +134,58 @@ def test_a_source_that_changed_is_not_described_to_an_analyst():
     assert isinstance(found, AccessError)
     assert found.status == 503
     assert "private" not in str(found)
+
+
+def fail() -> None:
+    raise RuntimeError("a row says: my pin is 1234")
+
+
+@pytest.mark.parametrize(("work", "kind"), [(lambda: None, "settled"), (fail, "forfeited")], ids=["well", "badly"])
+def test_with_a_fixed_time_the_ledger_hears_of_the_end_no_sooner(
+    tmp_path: Path, work: Callable[[], Any], kind: str
+):
+    with Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.open("ads", dataset="searches", budget=ul.Budget(rho=1, delta="1e-6"))
+        plan = counting_after(work).paid_by(account)
+        came = datetime.now(UTC)
+        asyncio.run(answers(Limits(pad_to=1.5, time_limit=1.5), plan))
+        ended = ledger.history()[-1]
+        assert ended.kind == kind
+        times = [ul.Release.from_bytes(one.paid.release).time for one in stored_answers(ledger, "searches", None)]
+        assert len(times) == (kind == "settled")
+        for time in (datetime.fromisoformat(ended.time), *times):
+            # Sooner would tell something; the two clocks may differ a little.
+            assert (time - came).total_seconds() > 1.4
+
+
+def test_with_a_fixed_time_a_caller_who_leaves_changes_nothing_in_the_books(tmp_path: Path):
+    async def at_once() -> None:
+        return
+
+    async def ask(plan: Plan) -> ul.Release:
+        workers = Workers(Limits(pad_to=1.5, time_limit=1.5))
+        found = await workers.answer(plan, None, at_once)
+        await workers.close()
+        return found
+
+    with Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.open("ads", dataset="searches", budget=ul.Budget(rho=1, delta="1e-6"))
+        found = asyncio.run(ask(PLAN.paid_by(account)))
+        assert found.stamp is not None
+        assert [one.kind for one in ledger.history()][-2:] == ["reserved", "settled"]
+
+
+def test_a_service_that_stops_does_not_wait_for_the_fixed_time(tmp_path: Path):
+    counted = threading.Event()
+
+    async def ask(plan: Plan) -> None:
+        workers = Workers(Limits(pad_to=3600.0, time_limit=3600.0))
+        asked = asyncio.ensure_future(workers.answer(plan, None, nobody_leaves))
+        await asyncio.to_thread(counted.wait, 60)
+        await workers.close()
+        asked.cancel()
+
+    with Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.open("ads", dataset="searches", budget=ul.Budget(rho=1, delta="1e-6"))
+        asyncio.run(ask(counting_after(counted.set).paid_by(account)))
+        assert ledger.history()[-1].kind in ("settled", "forfeited")

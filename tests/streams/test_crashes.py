@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import shutil
@@ -362,3 +363,30 @@ def test_a_failed_push_can_be_repeated_in_the_same_process(
     assert shown(stream.push({"c": 20, "d": 30})) == [("d", 30), ("c", 20), ("a", 10)]
     with pytest.raises(InvalidArgumentError):
         stream.push({"b": 10, "c": 10}, number=2)
+
+
+def test_a_failure_after_the_round_has_happened_says_that_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder's entries cannot be made durable, once `state` is the new one; a repeated push tries again."""
+    path = tmp_path / "s"
+    stream = brook(path, variance=STILL)
+    stream.push({"a": 10})
+    real = os.fsync
+
+    def failing(file: int) -> None:
+        if os.path.samestat(os.fstat(file), path.stat()):
+            raise OSError(errno.EIO, "Input/output error")
+        real(file)
+
+    for one in ({}, {"number": 2}):
+        monkeypatch.setattr(os, "fsync", failing)
+        with pytest.raises(StreamError) as caught:
+            stream.push({"b": 20}, **one)
+        monkeypatch.undo()
+        assert stream.round == 2
+        if not one:
+            assert "Round 2 was taken in" in str(caught.value)
+            assert "push the same again with the number of its round" in str(caught.value)
+    assert shown(stream.push({"b": 20}, number=2)) == [("b", 20), ("a", 10)]
+    assert stream.round == 2

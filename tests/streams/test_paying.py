@@ -42,9 +42,21 @@ def test_events_are_not_paid_from_a_data_set_of_users(tmp_path: Path) -> None:
     with ul.Ledger(tmp_path / "budget.db") as ledger:
         ledger.create_dataset("searches", budget=ul.Budget(rho=1, delta="1e-6"), unit="user")
         account = ledger.open("ads", dataset="searches", budget=ul.Budget(rho=1, delta="1e-6"))
-        with pytest.raises(InvalidArgumentError, match="user = 'user in one round'"):
+        said = r"unit = 'event' .+ protects 'user', which the data set 'searches' .+ unit user and rounds_per_user"
+        with pytest.raises(InvalidArgumentError, match=said):
             Stream.create(tmp_path / "s", **ASKED, account=account)
         Stream.create(tmp_path / "s", **ASKED, account=account, unit="user", rounds_per_user=2)
+
+
+def test_a_condition_that_is_none_is_not_paid_for(tmp_path: Path) -> None:
+    with ul.Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.open("ads", dataset="searches", budget=ul.Budget(rho=1, delta="1e-6"))
+        with pytest.raises(InvalidArgumentError, match="where = "):
+            Stream.create(tmp_path / "s", **ASKED, account=account, where="day >=")
+        assert account.balance().account.used.guarantee().rho == 0
+        Stream.create(
+            tmp_path / "s", **ASKED, account=account, where="\"a day\" >= DATE '2024-01-01' AND date < 3"
+        )
 
 
 def test_two_streams_are_two_charges(tmp_path: Path) -> None:

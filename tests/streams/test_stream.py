@@ -15,7 +15,7 @@ import pytest
 from tests.streams.brooks import brook, files_of, quiet_brook, rows_of, shown
 
 import unlisted as ul
-from unlisted.errors import InvalidArgumentError, InvalidCountsError, StreamError
+from unlisted.errors import InvalidArgumentError, InvalidCountsError, UnlistedError
 from unlisted.streams.stream import Stream
 
 BUDGET = ul.Budget(rho="0.5", delta="1e-6")
@@ -45,6 +45,10 @@ class TestCreating:
         lines = repr(stream).splitlines()
         assert lines[0] == "Stream: round 0 of 8"
         assert "one user's rows in one round, at most 2 items" in lines[2]
+        assert lines[3].startswith("Thresholds: ")
+        assert (
+            repr(brook(tmp_path / "t", thresholds=(5, 5, 5))).splitlines()[3].startswith("Threshold: 5    Noise")
+        )
 
     def test_the_folder_is_private(self, tmp_path: Path) -> None:
         brook(tmp_path / "s").push({"a": 9})
@@ -65,7 +69,7 @@ class TestCreating:
         assert files_of(tmp_path / "s") == before
 
     def test_a_refused_stream_leaves_nothing_behind(self, tmp_path: Path) -> None:
-        with pytest.raises(StreamError):
+        with pytest.raises(InvalidArgumentError, match="The folder that it should be in does not exist"):
             Stream.create(tmp_path / "no" / "such" / "s", rounds=3, items_per_event=1, budget=BUDGET)
         with pytest.raises(InvalidArgumentError):
             Stream.create(tmp_path / "s", rounds=0, items_per_event=1, budget=BUDGET)
@@ -95,6 +99,14 @@ class TestCreating:
             ({"source": 3}, "source = 3"),
             ({"max_label_bytes": 0}, "max_label_bytes = 0"),
             ({"wheer": "x > 1"}, "wheer = "),
+            ({"where": "x >"}, "where = 'x >'"),
+            ({"where": "x > 1; y"}, "where = "),
+            ({"where": ";"}, "`;` is not allowed here"),
+            ({"where": "SELECT * FROM x"}, "where = "),
+            ({"where": "x IN (SELECT y FROM z)"}, "where = "),
+            ({"where": "shell(x) = 1"}, "no function that is allowed"),
+            ({"where": ""}, "It is empty"),
+            ({"where": 3}, "where = 3"),
             ({"account": "ads"}, "account = 'ads'"),
         ],
         ids=str,
@@ -142,7 +154,6 @@ class TestPushing:
             rows,
             tmp_path / "rows.csv",
             ul.table(tmp_path / "rows.csv", user="user"),
-            ul.table(rows.rename_columns(["who", "item"]), user="who"),
             rows.to_pandas(),
             {"a": 20},
             ul.BoundedCounts(["a"], [20], ul.Sensitivity(3)),
@@ -189,6 +200,28 @@ class TestPushing:
         for kind in (pa.string(), pa.large_string(), pa.string_view()):
             release = other.push(ul.BoundedCounts(pa.array(["x"], kind), [9], ul.Sensitivity(1)))
         assert shown(release) == [("x", 27)]
+
+    def test_whose_rows_they_are_was_fixed_with_the_stream(self, tmp_path: Path) -> None:
+        """With each row's number for a user, one person's thousand rows would count as those of a thousand."""
+        stream = brook(tmp_path / "s")
+        rows = pa.table({"user": [1] * 1000, "row": range(1000), "item": ["a"] * 1000})
+        with pytest.raises(InvalidArgumentError, match="user = 'row' is not allowed: it must be 'user'"):
+            stream.push(ul.table(rows, user="row"))
+        assert stream.round == 0
+        assert shown(stream.push(ul.table(rows, user="user"))) == []
+
+    @pytest.mark.parametrize(
+        "labels", [pa.array([7, 8], pa.int8()), pa.array(["a", "b"], pa.large_string())], ids=str
+    )
+    @pytest.mark.parametrize("declared", [{"minimum_count": 40}, {"fetched": 5}], ids=str)
+    def test_counts_that_were_cut_off_before_are_refused(
+        self, tmp_path: Path, labels: pa.Array, declared: dict
+    ) -> None:
+        stream = brook(tmp_path / "s")
+        with pytest.raises(InvalidCountsError, match=r"cut off before|not only the largest"):
+            stream.push(ul.BoundedCounts(labels, [90, 80], ul.Sensitivity(1), **declared))
+        assert stream.round == 0
+        assert len(stream.push(ul.BoundedCounts(labels, [90, 80], ul.Sensitivity(1)))) == 2
 
     def test_counts_that_declare_more_than_was_paid_for_are_refused(self, tmp_path: Path) -> None:
         stream = brook(tmp_path / "s")
@@ -329,3 +362,20 @@ class TestReading:
             release = stream.push(one)
         assert shown(release) == [("a", 21), ("b", 20)]
         assert all(row["low"] <= row["count"] <= row["high"] for row in release.rows)
+
+
+def test_an_empty_release_looks_the_same_whatever_it_does_not_show(tmp_path: Path) -> None:
+    releases = []
+    for place, lone in enumerate(({}, {7: 1}, {"seven": 1})):
+        stream = Stream.create(tmp_path / str(place), rounds=2, items_per_event=1, budget=BUDGET)
+        releases.append(stream.push(lone))
+    assert len({(len(one), str(one.to_arrow().schema)) for one in releases}) == 1
+
+
+def test_a_refused_round_uses_no_gap_up(tmp_path: Path) -> None:
+    stream = quiet_brook(tmp_path / "s")
+    with pytest.raises(UnlistedError):
+        stream.push({"a": -1}, number=4, fill_gaps=True)
+    assert stream.round == 0
+    stream.push({"a": 9}, number=4, fill_gaps=True)
+    assert stream.round == 4

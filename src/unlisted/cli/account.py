@@ -116,7 +116,7 @@ def _lines(balance: Balance) -> list[str]:
     state, dataset = balance.account, balance.dataset
     lines = [
         f"Account {state.name!r} on the data set {dataset.name!r}{' (closed)' if state.closed else ''}",
-        *amounts_as_lines(state.terms.total, state.used, state.reserved, balance.left),
+        *amounts_as_lines(state.terms.total, state.used, state.reserved, balance.left_for_life),
         f"  The data set has {said(dataset.left)} left, which all its accounts share.",
     ]
     in_period = balance.left_in_period
@@ -129,5 +129,6 @@ def _lines(balance: Balance) -> list[str]:
         result = Guarantee(epsilon**2 / 8, Fraction(0))
         questions = balance.left.guarantee().delta // Fraction(state.terms.question_delta or 1)
         enough = enough_for(balance.left.guarantee(), result, epsilon)
-        lines.append(f"  What is left is {enough}, and for {questions:,} more questions.")
+        when = "" if in_period is None else " now"
+        lines.append(f"  What is left{when} is {enough}, and for {questions:,} more questions.")
     return lines

@@ -76,9 +76,11 @@ class AllowanceOptions:
 
 def affordable(ceiling: Guarantee, balance: Balance) -> tuple[dict[str, Any], str]:
     """Return where an account stands and whether a question would fit: as plain values, and as a line."""
-    fits = Amount.charge(ceiling).fits(balance.left)
+    state = balance.account
+    fits = not state.closed and Amount.charge(ceiling).fits(balance.left)
+    stands = "is closed" if state.closed else f"has {said(balance.left)} left"
     answer = "the question fits" if fits else "the question does not fit"
-    line = f"The account {balance.account.name!r} has {said(balance.left)} left: {answer}.\n"
+    line = f"The account {state.name!r} {stands}: {answer}.\n"
     return {"account": balance_as_dict(balance) | {"fits": fits}}, line
 
 

@@ -22,7 +22,7 @@ from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgu
 from unlisted.releases import escaped
 from unlisted.tables.failures import OWNER_LOG, causes_kept_in
 
-BAD_INPUT, REFUSED, CHARGED, UNREAD = 2, 3, 4, 141
+BAD_INPUT, REFUSED, CHARGED, INTERRUPTED, UNREAD = 2, 3, 4, 130, 141
 
 _TYPED = {"source": "SOURCE", "path": "DIR", "k": "-k", "number": "--round"} | {
     name: f"--{name.replace('_', '-')}"
@@ -33,7 +33,6 @@ _TYPED = {"source": "SOURCE", "path": "DIR", "k": "-k", "number": "--round"} | {
             "ledger",
             "account",
             "dataset",
-            "budget",
             "period",
             "results",
             "questions",

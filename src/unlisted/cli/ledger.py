@@ -11,7 +11,7 @@ import typer
 from unlisted.charts import chart_bytes, require_format, spending_chart
 from unlisted.cli.budgets import FormatOption, LedgerOption, ListChoice, echo_json
 from unlisted.cli.options import open_ledger
-from unlisted.cli.writing import write_file
+from unlisted.cli.writing import require_writable, write_file
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger.amounts import NOTHING
 from unlisted.releases import escaped
@@ -58,6 +58,7 @@ def history(
 
     if chart is not None:
         require_format(chart)
+        require_writable("--chart", chart)
     with open_ledger(ledger) as book:
         if dataset is not None:
             book.dataset(dataset)
@@ -86,6 +87,8 @@ def export(
     """Write every entry as a line of JSON. Equal histories give equal exports."""
     from unlisted.ledger.export import export_lines  # noqa: PLC0415 - an extra
 
+    if output is not None:
+        require_writable("--output", output)
     with open_ledger(ledger) as book:
         lines = [f"{line}\n" for line in export_lines(book)]
     if output is None:
@@ -101,10 +104,17 @@ def _so_many(number: int, what: str) -> str:
 
 
 def _read_receipt(path: Path) -> dict[str, object]:
+    from unlisted.ledger.verify import entry_named_by  # noqa: PLC0415 - an extra
+
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InvalidArgumentError("--receipt", str(path), "a file that exists", "It is missing.") from None
     except (OSError, ValueError):
-        raise InvalidArgumentError("--receipt", str(path), "a receipt that `unlisted` wrote") from None
+        read = None
     if not isinstance(read, dict):
         raise InvalidArgumentError("--receipt", str(path), "a receipt that `unlisted` wrote")
+    if entry_named_by(read) is None:
+        hint = "Only answers that an account paid for have an entry."
+        raise InvalidArgumentError("--receipt", str(path), "a receipt that names an entry of a ledger", hint)
     return read

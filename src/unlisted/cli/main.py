@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
@@ -10,41 +11,45 @@ from typing import Annotated
 import typer
 
 from unlisted import __version__
-from unlisted.cli.account import account
-from unlisted.cli.audit import audit
-from unlisted.cli.dataset import dataset
-from unlisted.cli.demo import demo
-from unlisted.cli.exits import Verbs, logging_to
-from unlisted.cli.histogram import histogram
-from unlisted.cli.key import key
-from unlisted.cli.ledger import ledger
-from unlisted.cli.preview import preview
-from unlisted.cli.serve import serve
-from unlisted.cli.stream import stream
-from unlisted.cli.top import top
-from unlisted.cli.top_histogram import top_histogram
+from unlisted.cli.exits import INTERRUPTED, Verbs, logging_to
 
-app = typer.Typer(
-    name="unlisted",
-    cls=Verbs,
-    help="Private counts when nobody has the list.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("histogram")(histogram)
-app.command("top")(top)
-app.command("top-histogram")(top_histogram)
-app.add_typer(preview, name="preview", no_args_is_help=True)
-app.add_typer(account, name="account")
-app.add_typer(dataset, name="dataset")
-app.add_typer(ledger, name="ledger")
-app.add_typer(stream, name="stream")
-app.command("audit")(audit)
-app.command("serve")(serve)
-app.add_typer(key, name="key")
-app.command("demo")(demo)
+VERBS = {
+    "histogram": "histogram",
+    "top": "top",
+    "top-histogram": "top_histogram",
+    "preview": "preview",
+    "account": "account",
+    "dataset": "dataset",
+    "ledger": "ledger",
+    "stream": "stream",
+    "audit": "audit",
+    "serve": "serve",
+    "key": "key",
+    "demo": "demo",
+}
+"""Every verb, and the module and name that it has. Only the one that is typed is imported: all of them together
+take longer to set up than a small question takes to answer."""
+
+
+def application(*verbs: str) -> typer.Typer:
+    """Return the command with some of its verbs, or with all."""
+    app = typer.Typer(
+        name="unlisted",
+        cls=Verbs,
+        help="Private counts when nobody has the list.",
+        no_args_is_help=True,
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_main)
+    for verb in verbs or VERBS:
+        found = getattr(import_module(f"unlisted.cli.{VERBS[verb]}"), VERBS[verb])
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=verb, no_args_is_help=True)
+        else:
+            app.command(verb)(found)
+    return app
 
 
 def _version(asked: bool) -> None:
@@ -53,7 +58,6 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _main(
     context: typer.Context,
     version: Annotated[  # noqa: ARG001 - its callback prints and leaves
@@ -78,5 +82,12 @@ def main() -> None:
         if isinstance(written, TextIOWrapper):
             # A screen that has no ε must not stop an answer that is paid for.
             written.reconfigure(errors="backslashreplace")
-    # Also where it is run as `python -m unlisted`.
-    app(prog_name="unlisted")
+    typed = sys.argv[1:2]
+    # A lone verb is never a lone command to Typer as long as the callback is there.
+    app = application(*typed) if typed and typed[0] in VERBS else application()
+    try:
+        # Also where it is run as `python -m unlisted`.
+        app(prog_name="unlisted")
+    except KeyboardInterrupt:
+        # Before a verb starts nobody else catches it.
+        sys.exit(INTERRUPTED)

@@ -13,7 +13,7 @@ import typer
 
 from unlisted.cli.exits import CHARGED
 from unlisted.cli.options import FormatChoice, OutputOptions
-from unlisted.cli.writing import may_be_written, write_file
+from unlisted.cli.writing import require_writable, write_file
 from unlisted.errors import InvalidArgumentError
 from unlisted.formats import as_csv, as_json, as_parquet
 from unlisted.plans import Plan
@@ -57,8 +57,7 @@ def check_writable(options: OutputOptions, source: str | None = None) -> None:
     named = {"--output": options.output, "--chart": options.chart, "--receipt": options.receipt}
     files = {name: path for name, path in named.items() if path is not None}
     for name, path in files.items():
-        if not may_be_written(path):
-            raise InvalidArgumentError(name, str(path), "a file in a folder that can be written to")
+        require_writable(name, path)
         if source is not None and _are_one(path, Path(source)):
             raise InvalidArgumentError(name, str(path), "another file than the SOURCE", "It would be overwritten.")
     for (first, path), (second, other) in combinations(files.items(), 2):
@@ -185,9 +184,8 @@ def _missing(release: Release) -> str:
     """Say why values are not in an answer."""
     plan, counted = release.plan, release.plan["count"]
     if "k" in plan:
-        early = (
-            f"The ranking ended after {len(release):,} of {plan['k']:,}: nothing else was common enough to tell."
-        )
+        what = "nothing else" if release.rows else "nothing"
+        early = f"The ranking ended after {len(release):,} of {plan['k']:,}: {what} was common enough to tell."
         return "" if release.complete else early
     needed = plan["users_needed"]
     beyond = " beyond the first count left out" if plan["users_needed_above_cut"] else ""

@@ -27,8 +27,11 @@ def serve(
     Listens on the loopback address unless the configuration says otherwise; TLS is a proxy's work in front of it.
     Passwords come from the environment or from files that the configuration names, never from the command line.
     """
-    if (config is None) != demo:
-        raise InvalidArgumentError("--config", None if config is None else str(config), "given, or --demo instead")
+    if config is not None and demo:
+        hint = "The demo makes up all that a configuration would say."
+        raise InvalidArgumentError("--config", str(config), "left out with --demo", hint)
+    if config is None and not demo:
+        raise InvalidArgumentError("--config", None, "given, or --demo instead")
     try:
         from unlisted.server import running  # noqa: PLC0415 - an extra
         from unlisted.server.config import read_config  # noqa: PLC0415 - an extra

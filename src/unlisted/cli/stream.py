@@ -149,7 +149,7 @@ class RoundOptions:
         ),
     ] = False
     user: Annotated[
-        str | None, typer.Option(help="The user column, if it is called otherwise in this source.")
+        str | None, typer.Option(help="The user column; it must be the one that the stream was created with.")
     ] = None
     table: Annotated[
         str | None, typer.Option(help="The table inside a database.", rich_help_panel=SOURCE_PANEL)
@@ -166,11 +166,18 @@ class RoundOptions:
     def rows(self, into: Stream) -> Any:
         """Return what is to be pushed."""
         if self.counted:
+            self._refuse_ways_to_read_rows()
             return _counts_in(Path(self.source))
         settings = into.settings
         return SourceOptions(
             self.source, self.user or settings.user, list(settings.item), self.table, self.types
         ).open()
+
+    def _refuse_ways_to_read_rows(self) -> None:
+        for name, value in (("user", self.user), ("table", self.table), ("types", self.types)):
+            if value:
+                hint = "Counts have neither users nor columns; it would be ignored."
+                raise InvalidArgumentError(name, value, "left out with --counted", hint)
 
 
 @stream.command("create")
@@ -203,6 +210,9 @@ def push(folder: FolderArgument, brought: RoundOptions, written: OutputOptions) 
     if release is None:
         every = into.settings.release_every
         typer.echo(f"Taken in. The next release is after round {-(-into.round // every) * every:,}.", err=True)
+        files = [str(file) for file in (written.output, written.chart, written.receipt) if file is not None]
+        if files:
+            typer.echo(f"Nothing was written to {', '.join(files)}.", err=True)
         return
     write_release(release, written)
 

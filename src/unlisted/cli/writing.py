@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from unlisted.errors import InvalidArgumentError
+
 
 def may_be_written(path: Path) -> bool:
     """Return whether a file can be put there; a pipe or a device is written to as it is."""
@@ -15,6 +17,12 @@ def may_be_written(path: Path) -> bool:
         return target.parent.is_dir() and os.access(target.parent, os.W_OK)
     except (OSError, RuntimeError, ValueError):  # too long, a loop of links, a zero byte
         return False
+
+
+def require_writable(option: str, path: Path) -> None:
+    """Refuse a file that cannot be put there, before anything is done for it."""
+    if not may_be_written(path):
+        raise InvalidArgumentError(option, str(path), "a file in a folder that can be written to")
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -26,7 +26,7 @@ from unlisted.ledger import records
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.entries import Entry, Kind
 from unlisted.ledger.ledger import Change, Ledger, require_name
-from unlisted.ledger.owners import is_gone, this_process
+from unlisted.ledger.owners import give_up, is_gone, new_owner
 from unlisted.ledger.periods import period_of
 from unlisted.ledger.schema import questions
 from unlisted.ledger.state import AccountState, DatasetState, Held
@@ -73,14 +73,15 @@ class Account:
             earlier = self._earlier(change, bill, idempotency_key)
             if earlier is not None:
                 return earlier
-            number = self._reserve(change, bill, idempotency_key)
+            owner = new_owner()
+            number = self._reserve(change, bill, idempotency_key, owner)
             held = change.state.held[number]
         try:
             release, used = deliver()
+            return self._settle(number, held, release, used)
         except BaseException:
-            self._forfeit(number)
+            self._forfeit(number, owner)
             raise
-        return self._settle(number, held, release, used)
 
     def _earlier(self, change: Change, bill: Bill, key: str | None) -> Paid | None:
         """Find the answer to a retried or repeated question; refuse one that is being answered right now."""
@@ -119,7 +120,7 @@ class Account:
         digest = records.read_hash(connection, self.dataset, row.entry)
         return Paid(row.release, self.dataset, self.name, row.entry, digest or "")
 
-    def _reserve(self, change: Change, bill: Bill, key: str | None) -> int:
+    def _reserve(self, change: Change, bill: Bill, key: str | None, owner: str) -> int:
         state, dataset = change.account(self.name), change.state.dataset
         if state.closed:
             raise BudgetRefusedError(f"The account {self.name!r} is closed. Nothing was charged.")
@@ -140,7 +141,7 @@ class Account:
             period_name=change.account(self.name).period_name,
             rho=rho,
             delta=delta,
-            owner=this_process(),
+            owner=owner,
         )
         change.questions.append(question)
         return entry.number
@@ -156,13 +157,14 @@ class Account:
             raise ChargedFailureError from None
         return Paid(release, self.dataset, self.name, entry.number, entry.hash)
 
-    def _forfeit(self, number: int) -> None:
+    def _forfeit(self, number: int, owner: str) -> None:
         """Say that a reservation stays spent. If that cannot be written it stays reserved, which is the same."""
         try:
             with self.ledger.changing(self.dataset, self.name) as change:
                 forfeit(change, number)
         except LedgerError:
-            return
+            # Else the same question would count as being answered for as long as this process lives.
+            give_up(owner)
 
 
 @dataclass(frozen=True)
@@ -185,11 +187,15 @@ class Balance:
         return self.account.left_in_period(self.period_name)
 
     @property
+    def left_for_life(self) -> Amount:
+        """What all later questions together may cost, over all periods: the least of account and data set."""
+        return self.account.left.least(self.dataset.left)
+
+    @property
     def left(self) -> Amount:
         """What a next question may cost: the least of account, period and data set."""
-        least = self.account.left.least(self.dataset.left)
         in_period = self.left_in_period
-        return least if in_period is None else least.least(in_period)
+        return self.left_for_life if in_period is None else self.left_for_life.least(in_period)
 
 
 def forfeit(change: Change, number: int) -> None:

@@ -1,4 +1,7 @@
-"""The stored answers of a ledger, to be looked at again: they cost nothing more."""
+"""The stored answers of a ledger, to be looked at again: they cost nothing more.
+
+An account can also pay for a stream; its settings then stand where a release would, and are no answer.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import sqlalchemy as sa
 from unlisted.bills import Paid
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import entries, questions
+from unlisted.release_bytes import RELEASE_FORMAT
 
 
 @dataclass(frozen=True)
@@ -43,12 +47,14 @@ def stored_answer(ledger: Ledger, dataset: str, entry: int) -> StoredAnswer | No
 
 
 def _settled(dataset: str) -> sa.Select[tuple[object, ...]]:
-    """Select what was settled, with the entry that says what it cost."""
+    """Select the releases that were settled, with the entry that says what each cost."""
     same = sa.and_(entries.c.dataset == questions.c.dataset, entries.c.number == questions.c.entry)
     columns = (questions.c.release, questions.c.account, questions.c.entry)
     settled = (entries.c.dataset, entries.c.hash, entries.c.time, entries.c.rho, entries.c.delta)
     joined = sa.select(*columns, *settled).join_from(questions, entries, same)
-    return joined.where(questions.c.dataset == dataset, questions.c.state == "settled")
+    # Asked of the database, so that a page of so many answers is full while there are more.
+    is_release = sa.func.substr(questions.c.release, 1, len(RELEASE_FORMAT)) == RELEASE_FORMAT
+    return joined.where(questions.c.dataset == dataset, questions.c.state == "settled", is_release)
 
 
 def _answer(row: sa.Row[tuple[object, ...]]) -> StoredAnswer:

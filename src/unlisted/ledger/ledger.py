@@ -253,5 +253,5 @@ def _require_equal(found: tuple[str, AccountState], dataset: str, terms: Terms) 
         raise InvalidArgumentError("account", state.name, "open", "It was closed; open another under a new name.")
     if state.terms != terms:
         raise InvalidArgumentError(
-            "budget", terms.as_dict(), f"the account's own terms, {state.terms.as_dict()}", "Terms never change."
+            "budget", str(terms), f"the account's own terms, {state.terms}", "Terms never change."
         )

@@ -52,8 +52,8 @@ def amount_of(budget: AnyBudget) -> Amount:
         "budget",
         f"epsilon = {float(budget.epsilon or 0):g}",
         "given in rho",
-        f"An account adds up ρ and δ. For this ε and δ say rho={rho:.4g}, delta={float(half):.4g}: half of δ for "
-        "thresholds, half for the conversion.",
+        f"An account adds up ρ and δ. For this ε and δ say rho={rho:.4g}, delta={float(half):.4g} (in a shell "
+        f"--rho {rho:.4g} --delta {float(half):.4g}): half of δ for thresholds, half for the conversion.",
     )
 
 
@@ -99,6 +99,15 @@ class Terms:
         if self.period_rho is None or self.period_delta is None:
             return None
         return Amount.read(self.period_rho, self.period_delta)
+
+    def __str__(self) -> str:
+        """Say the terms in words that fit a program and a shell."""
+        each = f", rho {self.period_rho} and delta {self.period_delta} each {self.period}" if self.period else ""
+        priced = ""
+        if self.result_epsilon is not None and self.question_delta is not None:
+            epsilon, delta = float(Fraction(self.result_epsilon)), float(Fraction(self.question_delta))
+            priced = f", at epsilon {epsilon:g} a result and delta {delta:g} a question"
+        return f"rho {self.rho} and delta {self.delta}{each}{priced}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the terms as plain values, for the store and the chain."""

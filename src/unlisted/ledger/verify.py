@@ -44,6 +44,17 @@ def forfeit_abandoned(ledger: Ledger) -> int:
     return len(gone)
 
 
+def entry_named_by(receipt: Mapping[str, Any]) -> tuple[str, int, str] | None:
+    """Return the data set, number and hash of the entry that a receipt names; None if it names none."""
+    stamp = receipt.get("ledger")
+    if not isinstance(stamp, Mapping):
+        return None
+    dataset, entry, digest = (stamp.get(name) for name in ("dataset", "entry", "hash"))
+    if not isinstance(dataset, str) or not isinstance(entry, int) or not isinstance(digest, str):
+        return None
+    return dataset, entry, digest
+
+
 def _dataset(connection: Connection, name: str) -> list[str]:
     """Fold the entries of a data set from nothing and compare with what the store says."""
     asked: dict[int, _Asked] = {}
@@ -128,12 +139,10 @@ def _require_not_overspent(state: State, entry: Entry) -> None:
 
 
 def _receipt(connection: Connection, receipt: Mapping[str, Any]) -> list[str]:
-    stamp = receipt.get("ledger")
-    if not isinstance(stamp, Mapping):
+    named = entry_named_by(receipt)
+    if named is None:
         return ["a receipt names no entry of a ledger"]
-    dataset, entry, digest = (stamp.get(name) for name in ("dataset", "entry", "hash"))
-    if not isinstance(dataset, str) or not isinstance(entry, int) or not isinstance(digest, str):
-        return ["a receipt names no entry of a ledger"]
+    dataset, entry, digest = named
     if 0 < entry < 2**63 and records.read_hash(connection, dataset, entry) == digest:
         return []
     return [f"entry {entry} of data set {dataset!r} is not what its receipt says: cut or restored"]

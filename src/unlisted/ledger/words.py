@@ -15,10 +15,11 @@ def refusal(asked: Guarantee, balance: Balance, result: Guarantee | None, result
     """Say that a question does not fit, what is left, where, and what that is enough for."""
     left = balance.left.guarantee()
     where = _narrowest(balance)
-    if result is None or result_epsilon is None or asked.delta > left.delta:
-        enough = more_of(asked, left)
-    else:
-        enough = enough_for(left, result, result_epsilon)
+    enough = more_of(asked, left)
+    if result is not None and result_epsilon is not None and asked.delta <= left.delta:
+        # Who was not promised results is not told of none.
+        is_told = left.rho >= result.rho or balance.account.terms.result_epsilon is not None
+        enough = enough_for(left, result, result_epsilon) if is_told else enough
     return (
         f"The question may cost ρ = {float(asked.rho):.6g} and δ = {float(asked.delta):.6g}, but only "
         f"ρ = {float(left.rho):.6g} and δ = {float(left.delta):.6g} are left {where}: {enough}. "

@@ -187,7 +187,7 @@ class _Section:
 
     def __init__(self, name: str, told: Any, folder: Path) -> None:
         if not isinstance(told, dict):
-            raise InvalidArgumentError(name, told, "a table of names and values")
+            raise InvalidArgumentError(name, type(told).__name__, "a table of names and values")
         self._name, self.told, self._folder = name, told, folder
         self._seen: set[str] = set()
 
@@ -266,7 +266,8 @@ class _Section:
         for name in self.told:
             if name not in self._seen:
                 known = ", ".join(sorted(self._seen))
-                raise InvalidArgumentError(self._full(name), self.told[name], f"one of: {known}")
+                # Its value may be a password, under a name that was misspelt.
+                raise InvalidArgumentError(self._full(name), "an unknown name", f"one of: {known}")
 
     def _elsewhere(self, name: str, told: dict[str, Any]) -> str:
         if set(told) == {"env"} and (value := os.environ.get(str(told["env"]))):
@@ -277,7 +278,7 @@ class _Section:
             except OSError:
                 raise InvalidArgumentError(self._full(name), told, "a file that can be read") from None
         raise InvalidArgumentError(
-            self._full(name), told, '{ env = "NAME" } of a variable that is set, or { file = … }'
+            self._full(name), sorted(told), '{ env = "NAME" } of a variable that is set, or { file = … }'
         )
 
     def _of(self, kind: type, name: str, value: Any, allowed: str) -> Any:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from unlisted.asking import PrivateTable, table
 from unlisted.errors import AccessError, InvalidArgumentError, LedgerError, UnlistedError
 from unlisted.ledger.account import Account, Balance
 from unlisted.ledger.amounts import Amount
@@ -24,11 +23,11 @@ from unlisted.server.config import Config, Offer, StreamOffer
 from unlisted.server.keys import Caller, KeyRing
 from unlisted.server.lockout import Lockout
 from unlisted.server.memory import Memory
+from unlisted.server.opening import offered_columns, open_table
 from unlisted.server.questions import Asked, Planned, check, plan_of
 from unlisted.server.workers import source_refused
 from unlisted.streams.stream import Stream
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.question import require_column
 
 REMEMBERED_SECONDS = 1.0
 """For so long a key that was accepted, and the version of a data set, are not looked up again: a revoked key is
@@ -74,7 +73,7 @@ class Desk:
         self.ledger = ledger
         self.keys = KeyRing(ledger)
         self._lockout = Lockout()
-        self._tables = {name: _open(offer) for name, offer in config.datasets.items()}
+        self._tables = {name: open_table(offer) for name, offer in config.datasets.items()}
         self._callers: Memory[str, Caller] = Memory(_MOST_REMEMBERED, REMEMBERED_SECONDS)
         self._versions: Memory[str, tuple[str | None]] = Memory(_MOST_REMEMBERED, REMEMBERED_SECONDS)
         self._planned: Memory[tuple[str, str, Asked], Planned] = Memory(_MOST_REMEMBERED)
@@ -87,13 +86,13 @@ class Desk:
         return self._callers.get(key)
 
     def enter(self, key: str, address: str) -> Caller:
-        """Return who a key belongs to. Wrong keys are answered slower and slower."""
+        """Return who a key belongs to. Wrong keys are answered slower and slower; a right one never waits."""
         known = self.remembered(key)
         if known is not None:
             return known
-        self._lockout.check(address, key)
         caller = self.keys.find(key)
         if caller is None:
+            self._lockout.check(address, key)
             self._lockout.failed(address, key)
             raise AccessError(401, "The key is not known here. Ask whoever runs the service for one.")
         self._lockout.passed(address, key)
@@ -247,18 +246,10 @@ class Desk:
 
     def _columns(self, name: str) -> Mapping[str, ColumnType]:
         """Return the columns of a source; the offered ones must be among them."""
-        offer = self.config.datasets[name]
         try:
-            columns = self._tables[name].columns()
-            for column in (*offer.items, *offer.filters):
-                require_column(f"datasets.{name}", column, columns)
+            return offered_columns(self.config.datasets[name], self._tables[name])
         except InvalidArgumentError as reason:
             raise source_refused(reason) from None
-        return columns
-
-
-def _open(offer: Offer) -> PrivateTable:
-    return table(offer.source, user=offer.user, table=offer.table, types=offer.types)
 
 
 def _past(found: StoredAnswer) -> PastRelease:

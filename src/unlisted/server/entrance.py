@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Request
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
 
 from unlisted.errors import AccessError, InvalidArgumentError
 from unlisted.server.desk import Desk
@@ -18,7 +21,10 @@ _BEARER = HTTPBearer(auto_error=False, scheme_name="key", description="A key fro
 
 
 async def require_caller(request: Request) -> Caller:
-    """Say who asks, from the key in the Authorization header, and count the request."""
+    """Say who asks, from the key in the Authorization header, and count the request, once."""
+    known: Caller | None = getattr(request.state, "caller", None)
+    if known is not None:
+        return known
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not key:
         raise AccessError(401, "A key is needed: Authorization: Bearer ul_…")
@@ -31,6 +37,7 @@ async def require_caller(request: Request) -> Caller:
     request.state.key = caller.key
     rates: RateLimit = request.app.state.rates
     rates.take(caller.key)
+    request.state.caller = caller
     return caller
 
 
@@ -68,11 +75,27 @@ def only_known_query(request: Request) -> None:
             raise InvalidArgumentError("query", name, f"one of: {', '.join(known) or 'none here'}")
 
 
+class KeyFirst(APIRoute):
+    """A route that asks for the key before it reads the body: without one nothing else is said."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        answer = super().get_route_handler()
+
+        async def with_a_key(request: Request) -> Response:
+            await require_caller(request)
+            return await answer(request)
+
+        return with_a_key
+
+
 def router_for(prefix: str, tag: str) -> APIRouter:
     """Return a router for routes that need a key."""
     refusals = problems_of(401, 404, 413, 422, 429, 503)
     dependencies = [Depends(_BEARER), Depends(only_known_query)]
-    return APIRouter(prefix=prefix, tags=[tag], dependencies=dependencies, responses=refusals)
+    return APIRouter(
+        prefix=prefix, tags=[tag], dependencies=dependencies, responses=refusals, route_class=KeyFirst
+    )
 
 
 def desk_of(request: Request) -> Desk:

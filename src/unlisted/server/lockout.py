@@ -2,7 +2,8 @@
 
 Counted for an address together with the id of the key it tried, so that one wrong program behind a shared address
 does not shut out the others there; and, with more patience, for the address alone, so that trying many ids does
-not help. Nobody guesses 256 bits; this keeps the attempts out of the way and visible.
+not help. Only wrong keys wait: nobody guesses 256 bits, so a right one is no guess, and must not be shut out by
+others at its address. This keeps the attempts visible.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Lockout:
         self._lock = Lock()
 
     def check(self, address: str, key: str) -> None:
-        """Refuse whoever has to wait, whatever the key is worth."""
+        """Refuse a wrong key from whoever has to wait."""
         now = self._clock()
         for who in ((address,), (address, key_id(key))):
             failures = self._failures.get(who)

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from unlisted.asking import PrivateTable, table
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.state import DatasetState
 from unlisted.ledger.terms import amount_of
 from unlisted.server.config import Config, Offer
+from unlisted.tables.column_types import ColumnType
+from unlisted.tables.question import require_column
 from unlisted.tables.table import source_name
 
 
 def open_datasets(config: Config, ledger: Ledger) -> None:
-    """Open the data sets that are new, and refuse to start if one is in the ledger with other terms."""
+    """Open the data sets that are new, and refuse to start if one is in the ledger with other terms.
+
+    What a ledger says of a data set stays for ever, so a new one's source and columns are looked at first: nothing
+    is written unless all are there.
+    """
     known = {one.name: one for one in ledger.datasets()}
     for name, offer in config.datasets.items():
         if name in known:
             _require_same(offer, known[name])
+        else:
+            _require_columns(offer)
+    for name, offer in config.datasets.items():
+        if name in known:
             if offer.version is not None and offer.version != known[name].version:
                 ledger.declare_version(name, offer.version)
         else:
@@ -27,6 +40,31 @@ def open_datasets(config: Config, ledger: Ledger) -> None:
                 source=source_name(offer.source, offer.table),
                 version=offer.version,
             )
+
+
+def open_table(offer: Offer) -> PrivateTable:
+    """Return the table of a data set. Nothing is read yet."""
+    return table(offer.source, user=offer.user, table=offer.table, types=offer.types)
+
+
+def offered_columns(offer: Offer, rows: PrivateTable) -> Mapping[str, ColumnType]:
+    """Return the columns of a source, without touching a row; the offered ones must be among them."""
+    columns = rows.columns()
+    for argument, names in (("items", offer.items), ("filters", offer.filters)):
+        for column in names:
+            require_column(f"datasets.{offer.name}.{argument}", column, columns)
+    return columns
+
+
+def _require_columns(offer: Offer) -> None:
+    try:
+        offered_columns(offer, open_table(offer))
+    except InvalidArgumentError as reason:
+        if reason.argument.startswith("datasets."):
+            raise
+        # A table knows its arguments; whoever starts a service knows the names in the configuration.
+        argument, hint = f"datasets.{offer.name}.{reason.argument}", "No data set was written into the ledger."
+        raise InvalidArgumentError(argument, reason.value, reason.allowed, hint) from None
 
 
 def _require_same(offer: Offer, held: DatasetState) -> None:

@@ -2,13 +2,17 @@
 
 A question that runs too long, or whose caller leaves, is stopped inside the engine. By then data was touched: it
 is charged, and whoever still listens gets the one fixed message. With `pad_to` that message and every answer leave
-at the same moment after the question came, so that how long the engine took shows in no reply.
+at the same moment after the question came, and the ledger hears of the end no sooner: how long the engine took
+shows neither in a reply nor in the books. The question keeps its thread until then. A caller who leaves stops
+nothing then, for whether there was still something to stop would show in what was charged.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -17,6 +21,7 @@ from unlisted.errors import AccessError, ChargedFailureError, InvalidArgumentErr
 from unlisted.plans import Plan
 from unlisted.releases import Release
 from unlisted.server.config import Limits
+from unlisted.server.fixed_time import FixedTime, PaysAtFixedTime
 from unlisted.tables.cancelling import Cancellation
 from unlisted.tables.failures import OWNER_LOG
 
@@ -34,6 +39,7 @@ class Workers:
         self._threads = ThreadPoolExecutor(limits.questions_at_once, thread_name_prefix="unlisted-question")
         self._inside: dict[asyncio.Future[Release], Cancellation] = {}
         self._stopping: set[asyncio.Task[None]] = set()
+        self._closing = threading.Event()
 
     async def answer(self, plan: Plan, idempotency_key: str | None, gone: Gone) -> Release:
         """Run a plan, and return its release when it may be sent."""
@@ -41,37 +47,48 @@ class Workers:
             raise AccessError(
                 503, "Too many questions are waiting. Ask again; nothing was charged.", retry_after=1
             )
-        came = asyncio.get_running_loop().time()
+        if self._limits.pad_to is None:
+            return await self._within_limit(plan, idempotency_key, gone)
+        ends, loop, counted = time.monotonic() + self._limits.pad_to, asyncio.get_running_loop(), asyncio.Event()
+        moment = FixedTime(ends, self._closing, lambda: loop.call_soon_threadsafe(counted.set))
+        if plan.account is not None:
+            plan = plan.paid_by(PaysAtFixedTime(plan.account, moment))
         try:
-            release = await self._within_limit(plan, idempotency_key, gone)
+            release = await self._within_limit(plan, idempotency_key, gone, counted)
         except ChargedFailureError:
-            await self._pad(came)
+            await _until(ends)
             raise
-        await self._pad(came)
+        await _until(ends)
         return release
 
     async def close(self) -> None:
         """Stop what runs, and wait for it to be written down."""
+        self._closing.set()
         for ended, cancellation in list(self._inside.items()):
             self._stop(ended, cancellation)
         await asyncio.gather(*self._stopping)
         self._threads.shutdown(cancel_futures=True)
 
-    async def _within_limit(self, plan: Plan, idempotency_key: str | None, gone: Gone) -> Release:
+    async def _within_limit(
+        self, plan: Plan, idempotency_key: str | None, gone: Gone, counted: asyncio.Event | None = None
+    ) -> Release:
+        """Run a plan. With `counted` only its count must be within the limit, and nobody asks who left."""
         cancellation = Cancellation()
         running = self._threads.submit(_run, plan, idempotency_key, cancellation)
         ended = asyncio.wrap_future(running)
         self._inside[ended] = cancellation
         ended.add_done_callback(self._leave)
-        leaving = asyncio.ensure_future(gone())
+        over = asyncio.ensure_future(_seen(gone if counted is None else counted.wait))
         try:
-            either: set[asyncio.Future[Any]] = {ended, leaving}
+            either: set[asyncio.Future[Any]] = {ended, over}
             await asyncio.wait(either, timeout=self._limits.time_limit, return_when=asyncio.FIRST_COMPLETED)
+            if counted is not None and counted.is_set():
+                await asyncio.wait({ended})
             if ended.done():
                 return ended.result()
             return self._give_up(running, ended, cancellation)
         finally:
-            leaving.cancel()
+            over.cancel()
             if not ended.done():
                 # Also where the caller's own task was cancelled.
                 self._stop(ended, cancellation)
@@ -97,9 +114,13 @@ class Workers:
             self._stopping.add(task)
             task.add_done_callback(self._stopping.discard)
 
-    async def _pad(self, came: float) -> None:
-        if self._limits.pad_to is not None:
-            await asyncio.sleep(came + self._limits.pad_to - asyncio.get_running_loop().time())
+
+async def _until(ends: float) -> None:
+    await asyncio.sleep(ends - time.monotonic())
+
+
+async def _seen(event: Callable[[], Awaitable[object]]) -> None:
+    await event()
 
 
 async def _until_ended(ended: asyncio.Future[Release], cancellation: Cancellation) -> None:

@@ -33,8 +33,10 @@ def released(settings: Settings, number: int, answer: Answer) -> Release:
     prefix = _prefix(mechanism, mechanism.ones_after(number))
     low, high = _ends(prefix, answer.counts)
     numbers = {"count": answer.counts, "low": low, "high": high}
+    # An empty release looks the same whatever the labels are that it does not show.
+    labels = answer.labels if len(answer) else pa.nulls(0, pa.string())
     columns = {
-        **item_columns(answer.labels, settings.item),
+        **item_columns(labels, settings.item),
         **{name: to_arrow(values) for name, values in numbers.items()},
     }
     return Release(
@@ -49,12 +51,12 @@ def released(settings: Settings, number: int, answer: Answer) -> Release:
 def plan_of(settings: Settings, number: int) -> dict[str, Any]:
     """Return what was asked and how, as plain values, with threshold and noise of the release after a round."""
     mechanism = settings.mechanism
-    prefix = _prefix(mechanism, mechanism.ones_after(number))
-    expected = _expected(mechanism, mechanism.ones_after(number))
+    draws = mechanism.ones_after(number)
+    prefix, expected = _prefix(mechanism, draws), _expected(mechanism, draws)
     return {
         "mechanism": "running_histogram",
         "threshold": prefix.threshold,
-        "noise": f"{prefix.law}, of {mechanism.ones_after(number)} draws added up",
+        "noise": f"{prefix.law}, of {draws} draws added up" if draws > 1 else f"{prefix.law}, of one draw",
         "question": "stream",
         "round": number,
         "rounds": settings.rounds,

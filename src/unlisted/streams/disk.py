@@ -29,6 +29,12 @@ _DIGEST_BYTES = 32
 
 def replace_file(path: Path, data: bytes) -> None:
     """Put a file in the place of another, durably: afterwards it is the one or the other, never a part."""
+    rename_into_place(path, data)
+    make_entries_durable(path.parent)
+
+
+def rename_into_place(path: Path, data: bytes) -> None:
+    """Replace a file but for the last step: it has the new contents, and a power cut may still undo that."""
     beside = path.with_name(path.name + BESIDE)
     with told("written"):
         try:
@@ -40,7 +46,6 @@ def replace_file(path: Path, data: bytes) -> None:
             with suppress(OSError):
                 beside.unlink(missing_ok=True)
             raise
-        make_entries_durable(path.parent)
 
 
 def continue_journal(path: Path, end: int, data: bytes) -> None:

@@ -19,7 +19,8 @@ import json
 import os
 import shutil
 import tempfile
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,6 +36,7 @@ from unlisted.streams.disk import (
     make_entries_durable,
     only_writer,
     read_file,
+    rename_into_place,
     replace_file,
     sealed,
     told,
@@ -73,23 +75,31 @@ class Folder:
 
     def saved(self, key: NoiseKey) -> Saved:
         """Return where the stream stands: as it is known, or read anew if somebody else has written since."""
-        with told("read"):
-            found = (self.path / "state").stat()
-        mark = (found.st_ino, found.st_mtime_ns, found.st_size)
+        mark = self._mark()
         if self._loaded is None or self._loaded[0] != mark:
             state, journal = read_file(self.path / "state"), read_file(self.path / "journal")
             self._loaded = (mark, Saved.from_bytes(state, journal, key))
         return self._loaded[1]
 
     def commit(self, before: Saved, after: Saved, record: bytes, release: Release | None) -> None:
-        """Make a round happen: all of it, or if anything fails, nothing."""
+        """Make a round happen: all of it, or if anything fails, nothing; only the last step can fail too late."""
         if release is not None:
             body = replace(release, time=_NO_TIME, stamp=None).to_bytes()
             replace_file(self._release(after.round), sealed(RELEASE, body))
         continue_journal(self.path / "journal", before.end, record)
-        replace_file(self.path / "state", after.to_bytes())
-        found = (self.path / "state").stat()
-        self._loaded = ((found.st_ino, found.st_mtime_ns, found.st_size), after)
+        rename_into_place(self.path / "state", after.to_bytes())
+        try:
+            self.make_durable()
+            self._loaded = (self._mark(), after)
+        except StreamError as failure:
+            raise StreamError(
+                f"Round {after.round} was taken in, but perhaps not for good: a power cut may undo it. {failure} "
+                "Once that is mended, push the same again with the number of its round; nothing counts twice."
+            ) from None
+
+    def make_durable(self) -> None:
+        """See to it that the last round stays: what it released must not be released otherwise again."""
+        make_entries_durable(self.path)
 
     def release(self, number: int) -> Release:
         """Read the release after a round."""
@@ -98,6 +108,11 @@ class Folder:
         with told("read"):
             time = datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
         return replace(found, time=time, stamp=self._stamp())
+
+    def _mark(self) -> tuple[int, ...]:
+        with told("read"):
+            found = (self.path / "state").stat()
+        return found.st_ino, found.st_mtime_ns, found.st_size
 
     def _release(self, number: int) -> Path:
         return self.path / "releases" / f"{number:08d}"
@@ -111,8 +126,11 @@ def create(path: Path, settings: Settings, account: Payer | None) -> None:
     """Make the folder of a new stream, whole or not at all; the account pays for the stream's whole life."""
     payer = require_payer(account)
     if path.exists():
-        hint = "If it is a stream, open it: ul.Stream.open(path)."
+        hint = "If it is a stream, it can be opened and pushed to as it is."
         raise InvalidArgumentError("path", str(path), "a folder that does not exist yet", hint)
+    if not path.absolute().parent.is_dir():
+        hint = "The folder that it should be in does not exist. Make that one first."
+        raise InvalidArgumentError("path", str(path), "a new folder in one that exists", hint)
     with told("written"):
         beside = Path(tempfile.mkdtemp(prefix=".unlisted-", dir=path.absolute().parent))
 
@@ -124,7 +142,8 @@ def create(path: Path, settings: Settings, account: Payer | None) -> None:
 
     try:
         _fill(beside, settings)
-        paid = payer.pay(_bill(path, settings), deliver) if payer is not None else None
+        with _unit_explained(settings):
+            paid = payer.pay(_bill(path, settings), deliver) if payer is not None else None
         if payer is None:
             deliver()
     finally:
@@ -158,3 +177,18 @@ def _bill(path: Path, settings: Settings) -> Bill:
         adjacency="add_remove",
         source=settings.source,
     )
+
+
+@contextmanager
+def _unit_explained(settings: Settings) -> Iterator[None]:
+    """Where a data set is about other units than events, say which option of the stream decides that."""
+    try:
+        yield
+    except InvalidArgumentError as refusal:
+        if settings.unit != "event" or refusal.argument != "user":
+            raise
+        hint = (
+            f"A stream of events protects {refusal.value!r}, not all rows of a user: for a data set that protects "
+            "users, give the stream the unit user and rounds_per_user (--rounds-per-user). Nothing was charged."
+        )
+        raise InvalidArgumentError("unit", settings.unit, f"one that protects {refusal.allowed}", hint) from None

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,7 @@ def offered(settings: Settings, brought: Any, number: int, key: NoiseKey) -> Ite
     if isinstance(brought, Mapping | BoundedCounts):
         yield Offered(_given(settings, brought))
         return
-    table = brought._table if isinstance(brought, PrivateTable) else open_table(brought, user=settings.user)
+    table = _opened(settings, brought)
     # One choice for a round, for ever, on every engine: brought again, a heavy user keeps the same items.
     table = Table(_Portable(table.engine), table.user, table.source)
     secret = key.secret(f"bounding of round {number}")
@@ -98,14 +98,26 @@ def widened(counts: BoundedCounts) -> BoundedCounts:
         wide = pa.float64()
     else:
         return counts
-    return BoundedCounts(counts.labels.cast(wide), counts.counts, counts.sensitivity)
+    # What else the counts declare stays declared: the mechanism refuses by it.
+    return replace(counts, labels=counts.labels.cast(wide))
+
+
+def _opened(settings: Settings, brought: Any) -> Table:
+    """Open the rows of a round. Whose rows they are was fixed, and paid for, when the stream was created."""
+    if not isinstance(brought, PrivateTable):
+        return open_table(brought, user=settings.user)
+    table = brought._table
+    if table.user != settings.user:
+        hint = "Rename the column in the source, for example in a view."
+        raise InvalidArgumentError("user", table.user, f"{settings.user!r}, the user column of this stream", hint)
+    return table
 
 
 def _given(settings: Settings, brought: Mapping[Any, int] | BoundedCounts) -> BoundedCounts:
     """Take counts that were bounded before; they do not say whose they are."""
     if settings.unit == "user":
-        hint = "Only rows say who has contributed how often. Push rows, or create the stream with unit='event'."
-        raise InvalidArgumentError("round", "counts", "rows of users with unit='user'", hint)
+        hint = "Only rows say who has contributed how often. Push rows, or create a stream with the unit event."
+        raise InvalidArgumentError("round", "counts", "rows of users in a stream with the unit user", hint)
     if isinstance(brought, BoundedCounts):
         return widened(brought)
     if len(settings.item) > 1:
@@ -119,7 +131,8 @@ def _with_users(settings: Settings, table: Table, secret: bytes, key: NoiseKey) 
     if table.columns()[table.user] not in (ColumnType.TEXT, ColumnType.INTEGER):
         # The same person must have the same name in every round, whatever engine the round came from.
         hint = "Make it text in the source."
-        raise InvalidArgumentError("user", table.user, "a column of texts or whole numbers with unit='user'", hint)
+        allowed = "a column of texts or whole numbers with the unit user"
+        raise InvalidArgumentError("user", table.user, allowed, hint)
     rows = table.rows(settings.question)
     with charged(), table.engine.world(rows) as world:
         world.keep(PAIRS, bounded_pairs(table.engine, table.user, settings.question, secret))

@@ -176,14 +176,19 @@ def _complete(options: StreamOptions) -> dict[str, Any]:
         raise InvalidArgumentError("unit", unit, "'event' or 'user'")
     if unit == "user" and most is None:
         hint = "It is the most rounds that one user counts in; what is over is dropped."
-        raise InvalidArgumentError("rounds_per_user", None, "a whole number, 1 or above, with unit='user'", hint)
+        raise InvalidArgumentError("rounds_per_user", None, "a whole number, 1 or above, with the unit user", hint)
     if unit == "event" and most is not None:
-        hint = "Say unit='user' to protect all rounds of a user together."
-        raise InvalidArgumentError("rounds_per_user", most, "left out with unit='event'", hint)
+        hint = "The unit user protects all rounds of a user together."
+        raise InvalidArgumentError("rounds_per_user", most, "left out with the unit event", hint)
     for name, meaning in (("user", "of the column that says whose row it is"), ("source", "of the rows")):
         if not isinstance(asked[name], str) or not asked[name]:
             raise InvalidArgumentError(name, asked[name], f"the name {meaning}")
     whole("count_per_item", asked["count_per_item"])
+    if asked["where"] is not None:
+        # A stream is paid for before its first rows show which columns there are.
+        from unlisted.tables.predicate import check_syntax  # noqa: PLC0415 - a parser, for those who need it
+
+        check_syntax(asked["where"])
     return asked
 
 

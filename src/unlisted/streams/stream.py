@@ -105,10 +105,18 @@ class Stream:
             saved = self._folder.saved(self._key)
             wanted = saved.round + 1 if number is None else whole("number", number)
             self._require_turn(wanted, saved.round, fill_gaps=fill_gaps)
+            with offered(self._settings, rows, wanted, self._key) as round_:
+                digest = round_.digest()
+                kept = self._within(saved, round_) if wanted > saved.round else None
+            if kept is None:
+                self._require_known(saved, wanted, digest)
+                return self._due(wanted)
+            # Gaps are filled once the round behind them was read: what is refused must not use rounds up.
             for missing in range(saved.round + 1, wanted):
                 empty = nothing(self._settings)
                 saved = self._happened(saved, missing, empty.digest(), self._within(saved, empty))
-            return self._brought(saved, wanted, rows)
+            self._happened(saved, wanted, digest, kept)
+            return self._due(wanted)
 
     def release(self, number: int) -> Release:
         """Return the release after a round, as it was released."""
@@ -153,11 +161,12 @@ class Stream:
         if settings.rounds_per_user is not None:
             protected = f"one user, who counts in at most {settings.rounds_per_user:,} rounds"
         lowest, highest = min(settings.thresholds), max(settings.thresholds)
+        thresholds = f"Threshold: {lowest:,}" if lowest == highest else f"Thresholds: {lowest:,} to {highest:,}"
         lines = (
             f"Stream: round {self.round:,} of {settings.rounds:,}",
             promise(self.guarantee, settings.at_delta),
             f"Protects: {protected}, at most {settings.items_per_event:,} items in each round",
-            f"Thresholds: {lowest:,} to {highest:,}    Noise: {settings.mechanism.law}, once for each node",
+            f"{thresholds}    Noise: {settings.mechanism.law}, once for each node",
         )
         return "\n".join(lines)
 
@@ -166,20 +175,18 @@ class Stream:
             hint = "The stream is over. Create a new one, which is paid for anew."
             raise InvalidArgumentError("number", wanted, f"at most {self._settings.rounds}", hint)
         if wanted > last + 1 and not fill_gaps:
-            hint = f"Push round {last + 1} first, or say fill_gaps=True if the rounds between were empty."
+            hint = f"Push round {last + 1} first, or fill the gap if it was empty (fill_gaps, --fill-gaps)."
             raise InvalidArgumentError("number", wanted, f"at most {last + 1}, the next round", hint)
 
-    def _brought(self, saved: Saved, number: int, rows: Any) -> Release | None:
-        """Take in what was brought for a round that is the next one, or was taken in before."""
-        is_new = number > saved.round
-        with offered(self._settings, rows, number, self._key) as round_:
-            digest = round_.digest()
-            kept = self._within(saved, round_) if is_new else None
-        if kept is not None:
-            self._happened(saved, number, digest, kept)
-        elif digest != saved.digests[number - 1]:
+    def _require_known(self, saved: Saved, number: int, digest: bytes) -> None:
+        """Refuse other contents for a round that was taken in before."""
+        if digest != saved.digests[number - 1]:
             hint = "It was taken in with other contents, and happens once. New rows belong to the next round."
             raise InvalidArgumentError("number", number, f"{saved.round + 1}, the next round", hint)
+        self._folder.make_durable()
+
+    def _due(self, number: int) -> Release | None:
+        """Return the release after a round, if one is due."""
         return None if number % self._settings.release_every else self._folder.release(number)
 
     def _within(self, saved: Saved, round_: Offered) -> tuple[BoundedCounts, Contributions]:

@@ -29,6 +29,7 @@ __all__ = [
     "MAX_PREDICATE_LENGTH",
     "ColumnType",
     "Predicate",
+    "check_syntax",
     "parse_predicate",
 ]
 
@@ -100,20 +101,37 @@ def parse_predicate(text: str, schema: Mapping[str, ColumnType]) -> Predicate:
 
     Raises `InvalidArgumentError` for argument `where` on anything that is not allowed, and nothing else.
     """
-    if not isinstance(text, str):
-        raise refusal(text, "a predicate is a text")
-    if len(text) > MAX_PREDICATE_LENGTH:
-        raise refusal(text, f"a predicate has at most {MAX_PREDICATE_LENGTH} characters")
     try:
-        tree = _parsed(_admitted_tokens(text, schema), text)
-        _check_nodes(tree, text)
+        tree = _admitted_tree(text, schema)
         checker = TypeChecker(text, schema)
         return Predicate(text, checker.condition(tree), checker.used)
     except RecursionError:
         raise _too_deep(text) from None
 
 
-def _admitted_tokens(text: str, schema: Mapping[str, ColumnType]) -> list[Token]:
+def check_syntax(text: str) -> None:
+    """Refuse what is a predicate on no columns at all: for those who ask before there are rows.
+
+    Whether the columns exist and what they hold is checked by `parse_predicate`, when they are known.
+    """
+    try:
+        _admitted_tree(text, None)
+    except RecursionError:
+        raise _too_deep(text) from None
+
+
+def _admitted_tree(text: str, schema: Mapping[str, ColumnType] | None) -> exp.Expr:
+    """Return the parsed text, all of whose tokens and nodes are allowed; without a schema any word is a column."""
+    if not isinstance(text, str):
+        raise refusal(text, "a predicate is a text")
+    if len(text) > MAX_PREDICATE_LENGTH:
+        raise refusal(text, f"a predicate has at most {MAX_PREDICATE_LENGTH} characters")
+    tree = _parsed(_admitted_tokens(text, schema), text)
+    _check_nodes(tree, text)
+    return tree
+
+
+def _admitted_tokens(text: str, schema: Mapping[str, ColumnType] | None) -> list[Token]:
     """Read the tokens of the text, admit each, and mark the names of columns as such."""
     if "\0" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
         raise refusal(text, "it holds characters that are no text")
@@ -132,7 +150,7 @@ class _TokenGate:
     """Admits tokens one by one, from left to right, and counts how deep they nest."""
 
     text: str
-    schema: Mapping[str, ColumnType]
+    schema: Mapping[str, ColumnType] | None
     tokens: list[Token]
     open_levels: list[int] = field(default_factory=list)
     depth: int = 0
@@ -163,7 +181,10 @@ class _TokenGate:
         return self._column(self._shown(at), at)
 
     def _column(self, name: str, at: int) -> Token:
-        if name not in self.schema:
+        if self.schema is None:
+            if not any(sign.isalnum() for sign in name):
+                raise refusal(self.text, f"`{name[:60]}` is not allowed here")
+        elif name not in self.schema:
             columns = ", ".join(self.schema) or "none"
             why = f"`{name[:60]}` is neither a column nor allowed here; the columns are: {columns}"
             raise refusal(self.text, why)
