@@ -29,6 +29,8 @@ TAMPERED = {
     "a row taken out": entries.delete().where(entries.c.number == 5),
     "the last row taken out": entries.delete().where(entries.c.number == 8),
     "a stored answer": questions.update().where(questions.c.reservation == 3).values(release=b"another"),
+    "whose a stored answer is": questions.update().where(questions.c.reservation == 3).values(account="ops"),
+    "which entry settled an answer": questions.update().where(questions.c.reservation == 3).values(entry=6),
     "a stored answer taken out": questions.delete().where(questions.c.reservation == 3),
     "a settled answer opened again": questions.update().where(questions.c.reservation == 3).values(state="open"),
     "the account's balance": accounts.update().values(rho_used="0"),

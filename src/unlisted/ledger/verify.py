@@ -79,9 +79,11 @@ def _dataset(connection: Connection, name: str) -> list[str]:
 class _Asked:
     """What the entries say of one reservation."""
 
+    account: str | None
     question: str
     version: str | None
     state: str = "open"
+    settled_by: int | None = None
     release_sha256: str | None = None
 
 
@@ -93,7 +95,8 @@ def _questions(connection: Connection, state: State, asked: dict[int, _Asked]) -
         for row in rows:
             number = row.reservation
             digest = None if row.release is None else hashlib.sha256(row.release).hexdigest()
-            if asked.pop(number, None) != _Asked(row.question, row.version, row.state, digest):
+            kept = _Asked(row.account, row.question, row.version, row.state, row.entry, digest)
+            if asked.pop(number, None) != kept:
                 problems.append(f"what the store keeps of the reservation {number} is not what its entries say")
             elif row.state == "open" and state.held[number] != records.held(row):
                 problems.append(f"the amount held for the reservation {number} is not what its entry says")
@@ -119,10 +122,12 @@ def _folded(dataset: str, listed: Iterable[tuple[Entry, str]], asked: dict[int, 
             raise _BrokenChainError(f"entry {entry.number} does not follow from the ones before it") from None
         if entry.kind == "reserved":
             _require_not_overspent(state, entry)
-            asked[entry.number] = _Asked(entry.body["question"], state.dataset.version)
+            asked[entry.number] = _Asked(entry.account, entry.body["question"], state.dataset.version)
         elif entry.reservation is not None:
             digest = entry.body.get("release_sha256")
-            asked[entry.reservation] = replace(asked[entry.reservation], state=entry.kind, release_sha256=digest)
+            by = entry.number if entry.kind == "settled" else None
+            ended = replace(asked[entry.reservation], state=entry.kind, settled_by=by, release_sha256=digest)
+            asked[entry.reservation] = ended
     return state
 
 
