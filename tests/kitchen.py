@@ -53,3 +53,8 @@ def histogram(source: Any = None, **how: Any) -> ul.Release:
 def top(source: Any = None, **how: Any) -> ul.Release:
     """Release a ranking of the dishes."""
     return asked(source).top("dish", **({"budget": BUDGET, "k": 3} | how)).run()
+
+
+def labels(source: Any = None, **how: Any) -> ul.Release:
+    """Release the dishes alone."""
+    return asked(source).labels("dish", **({"budget": BUDGET, "items_per_user": BOUND} | how)).run()

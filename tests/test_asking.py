@@ -48,6 +48,10 @@ PLANS = {
         "dish", **({"budget": BUDGET, "items_per_user": BOUND} | how)
     ),
     "top": lambda table, **how: table.top("dish", **({"budget": BUDGET, "k": 3} | how)),
+    "labels": lambda table, **how: table.labels("dish", **({"budget": BUDGET, "items_per_user": BOUND} | how)),
+    "top by labels": lambda table, **how: table.top(
+        "dish", **({"budget": BUDGET, "k": 3, "items_per_user": BOUND, "method": "labels"} | how)
+    ),
 }
 
 
@@ -90,6 +94,10 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("histogram", {"max_label_bytes": 0}, "max_label_bytes", "a whole number, 1 or above"),
     ("histogram", {"adjacency": "swap"}, "adjacency", "'add_remove' or 'replace'"),
     ("histogram", {"counts": True}, "counts", "one of the options"),
+    ("histogram", {"where": ""}, "where", "a condition on one row"),
+    ("histogram", {"where": "dish IN (SELECT dish FROM t)"}, "where", "a condition on one row"),
+    ("top_histogram", {"where": "count(*) > 3"}, "where", "a condition on one row"),
+    ("top", {"where": "dish = 'soup"}, "where", "a condition on one row"),
     ("top_histogram", {"fetch": 0}, "fetch", "a whole number, 1 or above"),
     ("top_histogram", {"fetch": "all"}, "fetch", "a whole number"),
     ("top_histogram", {"fetch": 2**63}, "fetch", "between 1 and"),
@@ -115,6 +123,33 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
         "left out with per_item_epsilon",
     ),
     ("top", {"noise": "gaussian"}, "noise", "one of the options"),
+    ("top", {"method": "peeling"}, "method", "'auto', 'gumbel' or 'labels'"),
+    ("top", {"method": None}, "method", "'auto', 'gumbel' or 'labels'"),
+    ("top", {"method": "labels"}, "items_per_user", "a whole number, 1 or above"),
+    ("top by labels", {"fetch": 100}, "fetch", "left out with method='labels'"),
+    ("top by labels", {"fetch": "all"}, "fetch", "left out with method='labels'"),
+    ("top by labels", {"budget": None}, "budget", "ul.Budget"),
+    (
+        "top by labels",
+        {"budget": None, "per_item_epsilon": 1, "delta": 1e-9},
+        "per_item_epsilon",
+        "left out with method='labels'",
+    ),
+    ("top by labels", {"delta": 1e-9}, "delta", "left out with method='labels'"),
+    ("top by labels", {"counts": "yes"}, "counts", "True or False"),
+    ("top by labels", {"count": "rows", "rows_per_item": 2}, "count", "'users' for a ranking by way of labels"),
+    ("top by labels", {"k": 0}, "k", "a whole number, 1 or above"),
+    ("top by labels", {"items_per_user": 1_000_001}, "items_per_user", "at most 1,000,000"),
+    ("labels", {"method": "best"}, "method", "'auto', 'counts', 'weighted', 'sips' or 'adaptive'"),
+    ("labels", {"method": ["sips"]}, "method", "'auto', 'counts', 'weighted', 'sips' or 'adaptive'"),
+    ("labels", {"count": "rows", "rows_per_item": 2}, "count", "'users' for labels"),
+    ("labels", {"items_per_user": None}, "items_per_user", "a whole number, 1 or above"),
+    ("labels", {"items_per_user": 0}, "items_per_user", "a whole number, 1 or above"),
+    ("labels", {"items_per_user": 1_000_001}, "items_per_user", "at most 1,000,000"),
+    ("labels", {"budget": None}, "budget", "ul.Budget"),
+    ("labels", {"budget": ul.Budget(epsilon=1, delta="1e-300")}, "delta", "1e-290 or above"),
+    ("labels", {"noise": "laplace"}, "noise", "one of the options"),
+    ("labels", {"k": 3}, "k", "one of the options"),
 ]
 
 
@@ -135,7 +170,7 @@ def test_a_wrong_argument_is_refused_by_name_and_costs_nothing(
 
 
 @pytest.mark.parametrize("item", [5, None, "", [], ["dish", "dish"], ["dish", 5], "count", "rank", "low", "high"])
-@pytest.mark.parametrize("plan", ["histogram", "top", "top_histogram"])
+@pytest.mark.parametrize("plan", ["histogram", "top", "top_histogram", "labels"])
 def test_a_wrong_item_is_refused(item: Any, plan: str) -> None:
     table = ul.table(Untouchable(), user="user")
     bounds = {"k": 3} if plan == "top" else {"items_per_user": BOUND}
@@ -183,9 +218,6 @@ def test_a_wrong_source_is_refused(source: Any, keywords: dict[str, Any], argume
         ("user", "user", {}, "another column than the user's"),
         ("user", "dish", {"where": "plaice = 'home'"}, "`plaice`"),
         ("user", "dish", {"where": "portions = 'two'"}, "where"),
-        ("user", "dish", {"where": ""}, "where"),
-        ("user", "dish", {"where": "dish IN (SELECT dish FROM t)"}, "where"),
-        ("user", "dish", {"where": "count(*) > 3"}, "where"),
     ],
 )
 def test_what_the_schema_shows_is_refused_before_a_row_is_read(
@@ -247,7 +279,7 @@ def test_numbers_are_read_as_the_decimals_they_print() -> None:
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_the_choice_of_noise_does_not_look_at_the_data(plan: str) -> None:
+def test_the_choice_does_not_look_at_the_data(plan: str) -> None:
     assert (
         PLANS[plan](asked()) == PLANS[plan](asked(nobody())) == PLANS[plan](ul.table(Untouchable(), user="user"))
     )

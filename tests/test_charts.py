@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pyarrow as pa
 import pytest
-from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, asked, histogram, nobody, top
+from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, asked, histogram, labels, nobody, top
 from tests.tables.engines import installed
 
 import unlisted as ul
@@ -160,7 +160,34 @@ def test_an_unknown_ending_is_refused(path: str) -> None:
         require_format(Path(path))
 
 
-@pytest.mark.parametrize("kind", ["histogram", "top", "top_histogram"])
+def test_labels_are_a_list_without_a_number() -> None:
+    release = labels()
+    chart = release.chart().to_dict()
+    assert [(row["label"], row["said"]) for row in values(release.chart())] == [
+        (one, one) for one in sorted(COMMON)
+    ]
+    assert [layer["mark"]["type"] for layer in chart["layer"]] == ["text"]
+    assert chart["title"]["text"] == "Private labels"
+    assert "only the values were released" in chart["title"]["subtitle"]
+    picture = ET.fromstring(chart_bytes(release.chart(), Path("labels.svg")))
+    drawn = [text.strip() for text in picture.itertext() if text.strip()]
+    assert sorted(drawn) == sorted([*COMMON, "dish", "Private labels", chart["title"]["subtitle"]])
+    assert "the first 2 of 4" in release.chart(most=2).to_dict()["title"]["subtitle"]
+    assert chart_bytes(labels(nobody()).chart(), Path("labels.svg")).startswith(b"<svg")
+
+
+def test_a_long_or_hostile_label_of_a_list_stays_inside_it() -> None:
+    release = of(HOSTILE)
+    bare = ul.Release(
+        release.table.select(["dish"]), release.complete, release.guarantee, release.at_delta, release.plan
+    )
+    picture = ET.fromstring(chart_bytes(bare.chart(), Path("labels.svg")))
+    assert float(picture.attrib["width"]) < 700
+    assert "x" * 500 not in "".join(picture.itertext())
+    assert "alert(1)" in "".join(picture.itertext())
+
+
+@pytest.mark.parametrize("kind", ["histogram", "top", "top_histogram", "labels"])
 def test_a_plan_is_drawn_as_the_chance_to_appear(kind: str) -> None:
     bounds: dict[str, Any] = {"k": 3} if kind == "top" else {"items_per_user": BOUND}
     plan = getattr(asked(), kind)("dish", budget=BUDGET, **bounds)
@@ -170,7 +197,8 @@ def test_a_plan_is_drawn_as_the_chance_to_appear(kind: str) -> None:
     assert [(row["users"], row["chance"]) for row in line] == plan.accuracy.curve()
     assert [row["users"] for row in points] == list(plan.accuracy.needed.values())
     title = chart["layer"][0]["encoding"]["x"]["title"]
-    assert ("beyond the first count left out" in title) == (kind != "histogram")
+    assert ("beyond the first count left out" in title) == (kind in ("top", "top_histogram"))
+    assert ("who have 6 items each" in title) == (kind == "labels")
     assert chart_bytes(plan.chart(), Path("plan.svg")).startswith(b"<svg")
 
 

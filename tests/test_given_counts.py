@@ -133,6 +133,8 @@ def test_counts_that_break_their_declaration_are_refused(labels: Any, counts: An
         ({}, lambda one: one.histogram(budget=1), "budget"),
         ({}, lambda one: one.histogram(budget=BUDGET, noise="x"), "noise"),
         ({}, lambda one: one.top_histogram(budget=BUDGET, fetch=0), "fetch"),
+        ({}, lambda one: one.top(k=2, budget=BUDGET, method="labels"), "method"),
+        ({}, lambda one: one.top(k=2, budget=BUDGET, method="peeling"), "method"),
     ],
 )
 def test_a_question_that_the_declaration_cannot_bear_is_refused_when_planned(
@@ -141,6 +143,12 @@ def test_a_question_that_the_declaration_cannot_bear_is_refused_when_planned(
     with pytest.raises(ul.InvalidArgumentError) as refusal:
         ask(given(**declared))
     assert refusal.value.argument == argument
+
+
+def test_counts_no_longer_tell_what_each_user_has() -> None:
+    with pytest.raises(ul.InvalidArgumentError, match=r"'gumbel' for counts\. Labels are weighed by what"):
+        given().top(k=2, budget=BUDGET, method="labels")
+    assert given().top(k=2, budget=BUDGET, method="gumbel") == given().top(k=2, budget=BUDGET)
 
 
 def test_items_of_several_columns_come_as_structs() -> None:

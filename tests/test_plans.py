@@ -16,12 +16,19 @@ import pytest
 from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, asked, cooked, nobody
 
 import unlisted as ul
-from unlisted.asking import histogram_plan, top_histogram_plan, top_plan
+from unlisted.label_planning import labels_plan, top_plan
+from unlisted.planning import histogram_plan, top_histogram_plan
 from unlisted.tables.failures import OWNER_LOG
 from unlisted.tables.question import Question
 
 FIXED = "could not be answered; charged; see the log"
-NAMES = {"histogram": "threshold_histogram", "top_histogram": "top_histogram", "top": "top_k"}
+NAMES = {
+    "histogram": "threshold_histogram",
+    "top_histogram": "top_histogram",
+    "top": "top_k",
+    "labels": "label_rounds",
+}
+FROM_THE_LARGEST = ("top_histogram", "top")
 
 
 def planned(kind: str, source: Any = None, **how: Any) -> ul.Plan:
@@ -72,7 +79,7 @@ def test_a_plan_says_cost_accuracy_and_why(kind: str) -> None:
 def test_a_preview_is_json_with_all_that_is_known_beforehand(kind: str) -> None:
     found = json.loads(json.dumps(planned(kind).preview(), allow_nan=False))
     assert list(found) == ["complete", "guarantee", "plan"]
-    assert found["complete"] is {"histogram": True, "top_histogram": False, "top": None}[kind]
+    assert found["complete"] is {"histogram": True, "top_histogram": False, "top": None, "labels": True}[kind]
     assert set(found["guarantee"]) == {"rho", "delta", "epsilon", "at_delta"}
     plan = found["plan"]
     assert list(plan)[:3] == ["mechanism", "threshold", "noise"]
@@ -84,10 +91,11 @@ def test_a_preview_is_json_with_all_that_is_known_beforehand(kind: str) -> None:
     assert plan["unit"] == "user"
     assert plan["count"] == "users"
     assert set(plan["users_needed"]) == {"50", "95", "99"}
-    assert plan["users_needed_above_cut"] == (kind != "histogram")
+    assert plan["users_needed_above_cut"] == (kind in FROM_THE_LARGEST)
     assert ("k" in plan) == (kind == "top")
-    assert ("fetch" in plan) == (kind != "histogram")
-    assert (plan["half_width_95"] is None) == (kind == "top")
+    assert ("fetch" in plan) == (kind in FROM_THE_LARGEST)
+    assert (plan["half_width_95"] is None) == (kind in ("top", "labels"))
+    assert ("users_needed_of_one_item" in plan) == (kind == "labels")
 
 
 def test_the_promise_stays_inside_the_budget() -> None:
@@ -102,6 +110,7 @@ def test_a_preview_needs_no_table_and_cannot_run() -> None:
         histogram_plan(question, BUDGET, "auto"),
         top_histogram_plan(question, BUDGET, 1000, "auto"),
         top_plan(question, 3, BUDGET, None, {}),
+        labels_plan(question, BUDGET, "auto"),
     ):
         assert plan.preview()["plan"]["items"] is None
         assert "no data was named" in str(plan)
@@ -153,6 +162,8 @@ def test_several_item_columns_keep_their_names_order_and_types(item: list[str], 
     schema = plan.run().to_arrow().schema
     assert schema.names == [*item, "count", "low", "high"]
     assert [schema.field(name).type for name in item] == [types[name] for name in item]
+    bare = asked(source()).labels(item, budget=BUDGET, items_per_user=BOUND).run().to_arrow().schema
+    assert bare == pa.schema([(name, types[name]) for name in item])
 
 
 def test_a_tail_that_is_not_fetched_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, asked, cooked, histogram, nobody, top
+from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, asked, cooked, histogram, labels, nobody, top
 from tests.tables.engines import installed
 
 import unlisted as ul
@@ -35,6 +35,11 @@ def release() -> ul.Release:
 @pytest.fixture(scope="module")
 def ranking() -> ul.Release:
     return top()
+
+
+@pytest.fixture(scope="module")
+def values() -> ul.Release:
+    return labels()
 
 
 def of(rows: dict[str, Any], plan: dict[str, Any] | None = None) -> ul.Release:
@@ -141,6 +146,8 @@ def test_nothing_unreleased_is_in_any_output(form: str) -> None:
         table.histogram("dish", budget=BUDGET, items_per_user=BOUND),
         table.top("dish", k=3, budget=BUDGET, counts=True),
         table.top_histogram("dish", budget=BUDGET, items_per_user=BOUND, fetch=30),
+        table.labels("dish", budget=BUDGET, items_per_user=BOUND),
+        table.top("dish", k=3, budget=BUDGET, items_per_user=BOUND, method="labels", counts=True),
     ):
         answer = plan.run()
         assert "soup" in answer.to_arrow()["dish"].to_pylist()
@@ -157,10 +164,11 @@ def test_nothing_unreleased_survives_several_columns_or_an_enum(tmp_path: Any) -
         connection.execute(f"CREATE TYPE dish AS ENUM ({words})")
         connection.execute("CREATE TABLE cooked AS SELECT user, dish::dish AS dish, place FROM rows")
     table = ul.table(path, user="user", table="cooked")
-    answer = table.histogram(["place", "dish"], budget=BUDGET, items_per_user=BOUND).run()
-    assert ("home", "soup") in [(row["place"], row["dish"]) for row in answer.rows]
-    for name, data in every_output(answer):
-        assert PLANTED.encode() not in data, name
+    for question in (table.histogram, table.labels):
+        answer = question(["place", "dish"], budget=BUDGET, items_per_user=BOUND).run()
+        assert ("home", "soup") in [(row["place"], row["dish"]) for row in answer.rows]
+        for name, data in every_output(answer):
+            assert PLANTED.encode() not in data, name
 
 
 def test_the_answer_has_plain_columns(release: ul.Release, ranking: ul.Release) -> None:
@@ -206,7 +214,7 @@ def test_the_stream_can_be_read_again_and_again(release: ul.Release) -> None:
 
 
 @pytest.mark.parametrize("item", ["dish", "portions", ["dish", "portions"], ["portions", "place", "dish"]])
-@pytest.mark.parametrize("kind", ["histogram", "top_histogram", "top"])
+@pytest.mark.parametrize("kind", ["histogram", "top_histogram", "top", "labels"])
 def test_an_empty_table_looks_like_any_other(item: Any, kind: str) -> None:
     def shape(source: pa.Table) -> tuple[pa.Schema, list[str], list[str]]:
         bounds = {"k": 50} if kind == "top" else {"items_per_user": BOUND}
@@ -229,6 +237,37 @@ def test_an_empty_answer_is_drawn_and_written(release: ul.Release) -> None:
     assert empty.to_polars().schema == release.to_polars().schema
     installed("altair")
     assert empty.chart().to_dict()
+
+
+def test_labels_have_no_column_but_their_own_and_no_order_but_their_own(values: ul.Release) -> None:
+    assert values.rows == [{"dish": dish} for dish in sorted(COMMON)]
+    assert values.to_arrow().schema == pa.schema([("dish", pa.string())])
+    assert values.complete is True
+    assert as_csv(values) == "".join(f"{one}\n" for one in ["dish", *sorted(COMMON)]).encode()
+    assert json.loads(as_json(values.as_dict()))["rows"] == values.rows
+    assert pq.read_table(pa.BufferReader(as_parquet(values))).to_pylist() == values.rows
+    assert repr(values).splitlines()[:-1] == [
+        "Release of 4 rows: only the values were released, no counts and no order",
+        *("dish", "─────"),
+        *sorted(COMMON),
+    ]
+    again = ul.Release.from_bytes(values.to_bytes())
+    assert again.as_dict() == values.as_dict()
+    assert again.receipt() == values.receipt()
+    assert values.receipt()["released_rows"] == len(COMMON)
+
+
+@pytest.mark.parametrize("item", ["dish", ["place", "dish"]])
+def test_no_labels_are_written_too(item: Any) -> None:
+    names = [item] if isinstance(item, str) else item
+    empty = asked(nobody()).labels(item, budget=BUDGET, items_per_user=BOUND).run()
+    assert empty.rows == []
+    assert empty.complete is True
+    assert as_csv(empty).decode() == ",".join(names) + "\n"
+    assert pq.read_table(pa.BufferReader(as_parquet(empty))).column_names == names
+    assert repr(empty).splitlines()[1].split() == names
+    assert ul.Release.from_bytes(empty.to_bytes()).as_dict() == empty.as_dict()
+    assert dict(every_output(empty))["JSON"].startswith(b'{\n  "rows": []')
 
 
 def test_complete_is_what_the_question_says() -> None:
@@ -306,6 +345,10 @@ def test_everything_says_how_intervals_are_to_be_read(release: ul.Release, ranki
     assert "95 % interval for the bounded count" in plain
     assert "given that" not in plain
     assert "only the order" in order
+    of_all = top(counts=True, items_per_user=BOUND, method="labels").reading
+    assert "95 % interval for the count of all users" in of_all
+    assert "bounded" not in of_all
+    assert top(items_per_user=BOUND, method="labels").reading == order
     assert release.receipt()["reading"] == given
     assert given in repr(release).splitlines()[0]
 

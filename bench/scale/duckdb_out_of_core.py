@@ -14,7 +14,7 @@ from typing import Any
 
 from bench.measure import Target, print_header, print_table
 from bench.scale.rows import Rows, written
-from bench.scale.runs import answered, keep, kept, told
+from bench.scale.runs import answered, keep_sizes, told
 
 MOST_OUTSIDE = 300e6
 ASKED = {"question": "histogram", "items_per_user": 10}
@@ -28,12 +28,6 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _with_earlier(said: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add what was measured before, of other sizes."""
-    renewed = {(one["rows"], one["items"]) for one in said}
-    return [one for one in kept().get("out_of_core", []) if (one["rows"], one["items"]) not in renewed] + said
-
-
 def main() -> None:
     chosen = options()
     print_header("Does a table larger than memory get its answer?", ("duckdb", "numpy", "pyarrow"))
@@ -43,7 +37,7 @@ def main() -> None:
         with written(rows) as path:
             took = answered(path, ASKED, chosen.memory)
             said.append(told(rows, took, memory=chosen.memory, file_bytes=path.stat().st_size))
-        keep("out_of_core", _with_earlier(said))
+        keep_sizes("out_of_core", said)
     print_table(
         ("items", "wall", "processor", "peak memory", "outside the engine"),
         [

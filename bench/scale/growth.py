@@ -39,7 +39,10 @@ class Point:
 
 
 SWEEPS: dict[str, list[Point]] = {
-    "rows": [Point(n, Rows(n, n // 10, n // 10)) for n in (100_000, 300_000, MILLION, 3 * MILLION, 10 * MILLION)],
+    "rows": [
+        Point(n, Rows(n, n // 10, n // 10))
+        for n in (100_000, 300_000, MILLION, 3 * MILLION, 10 * MILLION, 30 * MILLION, 100 * MILLION)
+    ],
     "users": [Point(n, Rows(MILLION, n, 100_000)) for n in (1000, 10_000, 100_000, MILLION)],
     "items": [Point(n, Rows(MILLION, 100_000, n)) for n in (1000, 10_000, 100_000, 500_000)],
     "items_per_user": [

@@ -1,18 +1,19 @@
 """One answer in a process of its own: how long it took, and the memory it took, in all and outside the engine.
 
-usage: python -m bench.scale.one_answer FILE.parquet HOW          HOW as JSON: what to ask; prints JSON
+usage: python -m bench.scale.one_answer SOURCE HOW          HOW as JSON: what to ask; prints JSON
 
-Outside the engine is what the process held when counting began (Python and its libraries), and what was allocated
-from then on by Python and NumPy, by Arrow, and for the answers that came out of the engine: the peaks of each,
-added up as if they had come at one moment. The resident memory of the process would not tell: the engine's
-allocator keeps what it has freed.
+A source is a Parquet file, or the URL of a PostgreSQL database if HOW names a table. A server is a process of its
+own, so there all memory that is measured is outside the engine. With the embedded engine, outside is what the
+process held when counting began (Python and its libraries), and what was allocated from then on by Python and
+NumPy, by Arrow, and for the answers that came out of the engine: the peaks of each, added up as if they had come
+at one moment. The resident memory of the process would not tell there: the engine's allocator keeps what it has
+freed.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import resource
 import sys
 import time
 import tracemalloc
@@ -21,12 +22,10 @@ from typing import Any
 
 import duckdb  # noqa: F401 - else its import would be timed, and so below
 import pyarrow as pa
+from bench.scale.peak import peak_bytes
 
 import unlisted as ul
 from unlisted.tables.engines import duckdb as engine
-
-_KIBIBYTE = 1 if sys.platform == "darwin" else 1024
-"""What `ru_maxrss` counts in: bytes on macOS, kibibytes elsewhere."""
 
 
 class Outside:
@@ -65,21 +64,24 @@ class Outside:
             tracemalloc.start()
 
 
-def ask(path: str, how: dict[str, Any]) -> int:
+def ask(source: str, how: dict[str, Any]) -> int:
     """Ask one question of the rows, and return how many rows the answer has."""
-    question, budget = how.pop("question"), ul.Budget(epsilon=1, delta="1e-8")
-    return len(getattr(ul.table(path, user="user"), question)("item", budget=budget, **how).run())
+    question, named, budget = how.pop("question"), how.pop("table", None), ul.Budget(epsilon=1, delta="1e-8")
+    rows = ul.table(source, user="user", table=named)
+    return len(getattr(rows, question)("item", budget=budget, **how).run())
 
 
-def main(path: str, how: str) -> None:
-    outside = Outside()
+def main(source: str, how: str) -> None:
+    asked = json.loads(how)
+    outside = None if "table" in asked else Outside()
     wall, processor = time.perf_counter(), time.process_time()
-    released = ask(path, json.loads(how))
+    released = ask(source, asked)
+    peak = peak_bytes()
     report = {
         "seconds": time.perf_counter() - wall,
         "processor_seconds": time.process_time() - processor,
-        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBIBYTE,
-        "outside_bytes": outside.peak(),
+        "peak_bytes": peak,
+        "outside_bytes": outside.peak() if outside else peak,
         "released": released,
     }
     print(json.dumps(report))

@@ -8,17 +8,16 @@ Every round brings the same number of new counts of the same labels, so that onl
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from bench.scale.peak import peak_bytes
+
 import unlisted as ul
 
 LABELS = 2000
-_KIBIBYTE = 1 if sys.platform == "darwin" else 1024
-"""What `ru_maxrss` counts in: bytes on macOS, kibibytes elsewhere."""
 
 
 def main(rounds: str) -> None:
@@ -32,7 +31,7 @@ def main(rounds: str) -> None:
         report = {
             "seconds": time.perf_counter() - wall,
             "processor_seconds": time.process_time() - processor,
-            "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBIBYTE,
+            "peak_bytes": peak_bytes(),
         }
     print(json.dumps(report))
 

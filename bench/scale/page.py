@@ -39,6 +39,8 @@ def write(measured: Mapping[str, Points], exponent: Exponent) -> None:
         parts["exponents"] = _exponents(sweeps, exponent)
     if "out_of_core" in measured:
         parts["out_of_core"] = _out_of_core(measured["out_of_core"])
+    if "postgres" in measured:
+        parts["postgres"] = _postgres(measured["postgres"])
     if "spark" in measured:
         parts["spark"] = _spark(measured["spark"], exponent)
     for path in PAGES:
@@ -82,6 +84,18 @@ def _out_of_core(points: Points) -> str:
         lines.append(
             f"| {one['rows']:,} | {one['items']:,} | {one['memory']} | {one['processor_seconds']:,.0f} s "
             f"| {one['seconds']:,.0f} s | {peak:,.0f} MB | {outside:,.0f} MB |"
+        )
+    return "\n".join(lines)
+
+
+def _postgres(points: Points) -> str:
+    head = "| rows | different items | histogram | plain query | ratio | outside the server |"
+    lines = [head, "|---:|---:|---:|---:|---:|---:|"]
+    for one in sorted(points, key=lambda point: (point["rows"], point["items"])):
+        ratio, outside = one["seconds"] / one["plain_seconds"], one["outside_bytes"] / 1e6
+        lines.append(
+            f"| {one['rows']:,} | {one['items']:,} | {one['seconds']:,.0f} s | {one['plain_seconds']:,.0f} s "
+            f"| {ratio:.1f} | {outside:,.0f} MB |"
         )
     return "\n".join(lines)
 

@@ -29,9 +29,9 @@ class Measured:
     released: int
 
 
-def answered(path: Path, how: dict[str, Any], memory: str | None = None) -> Measured:
-    """Ask one question of a file, with so much memory for the engine."""
-    command = [sys.executable, "-m", "bench.scale.one_answer", str(path), json.dumps(how)]
+def answered(source: Path | str, how: dict[str, Any], memory: str | None = None) -> Measured:
+    """Ask one question of a file or a server, with so much memory for the embedded engine."""
+    command = [sys.executable, "-m", "bench.scale.one_answer", str(source), json.dumps(how)]
     environment = {**os.environ, **({MEMORY_LIMIT: memory} if memory else {})}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
     if done.returncode:
@@ -43,6 +43,12 @@ def keep(part: str, said: list[dict[str, Any]]) -> None:
     """Replace one part of what was measured before."""
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     KEPT.write_text(json.dumps(kept() | {part: said}, indent=1) + "\n", encoding="utf-8")
+
+
+def keep_sizes(part: str, said: list[dict[str, Any]]) -> None:
+    """Replace, in one part of what was measured before, the same sizes; other sizes stay."""
+    renewed = {(one["rows"], one["items"]) for one in said}
+    keep(part, [one for one in kept().get(part, []) if (one["rows"], one["items"]) not in renewed] + said)
 
 
 def kept() -> dict[str, list[dict[str, Any]]]:

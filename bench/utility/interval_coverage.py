@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from unlisted import intervals
-from unlisted.asking import histogram_plan
 from unlisted.noise.estimate import survival
+from unlisted.planning import histogram_plan
 from unlisted.privacy.guarantee import Budget
 from unlisted.tables.question import Question
 

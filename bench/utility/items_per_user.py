@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from unlisted.asking import histogram_plan
 from unlisted.demo.searches import searches
+from unlisted.planning import histogram_plan
 from unlisted.privacy.guarantee import Budget
 from unlisted.tables.counting import count_all
 from unlisted.tables.question import Question

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from unlisted.asking import histogram_plan
+from unlisted.planning import histogram_plan
 from unlisted.privacy import survey
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.search import lowest_point

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from unlisted.asking import histogram_plan, top_histogram_plan, top_plan
+from unlisted.label_planning import top_plan
 from unlisted.mechanisms.families import Noise
+from unlisted.planning import histogram_plan, top_histogram_plan
 from unlisted.plans import Plan
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.tables.question import Question

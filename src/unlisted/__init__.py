@@ -13,7 +13,10 @@ A release is bounded counts, exact noise, and a price whose ceiling is reserved 
     releases       the answer and its receipt
     release_bytes  a release as a ledger keeps it
     formats        an answer as JSON, CSV or Parquet
+    explaining     a mechanism in words and numbers
     plans          a question with a mechanism chosen and calibrated
+    planning       from a question to a plan
+    label_planning the same where labels are weighed
     asking         what may be asked of a table
     given_counts   the same of counts that another system made
     client         the same questions, asked of a service

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unlisted.mechanisms.label_counts import CountedLabels
+from unlisted.mechanisms.label_ranking import LabelRanking
+from unlisted.mechanisms.label_round import LabelRound
+from unlisted.mechanisms.label_selection import LabelSelection
+from unlisted.mechanisms.label_weights import UNIT, full_weight
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import TopK
 from unlisted.noise.estimate import half_width, lead_survival, survival
 
-Mechanism = ThresholdHistogram | TopHistogram | TopK
+Counted = ThresholdHistogram | TopHistogram | TopK
+Mechanism = Counted | CountedLabels | LabelSelection | LabelRanking
 
 CHANCES = (50, 95, 99)
 
@@ -28,13 +34,15 @@ class Accuracy:
 
     `needed[p]` is the count an item needs to appear with a chance of p percent; for answers read from the largest
     counts only, the count it needs *above the first one that was left out* (`above_cut`). `half_width` is half the
-    width of a plain 95 % error bar of a count, None for a bare ranking.
+    width of a plain 95 % error bar of a count, None where no count is released. Where users of fewer items lift
+    them more, `needed` is for users with as many items as the bound allows, and `at_best` for users with one.
     """
 
     needed: dict[int, int]
     half_width: int | None
     above_cut: bool
     chance: Callable[[int], float]
+    at_best: dict[int, int] | None = None
 
     def curve(self, points: int = 120) -> list[tuple[int, float]]:
         """Return (count, chance to appear) over the range where the chance goes from about 0 to about 1."""
@@ -45,6 +53,14 @@ class Accuracy:
 
 def accuracy_of(mechanism: Mechanism) -> Accuracy:
     """Return what to expect of a mechanism's answers."""
+    if isinstance(mechanism, CountedLabels):
+        return replace(_of_counts(mechanism.histogram), half_width=None)
+    if isinstance(mechanism, LabelSelection | LabelRanking):
+        return _of_weights(mechanism)
+    return _of_counts(mechanism)
+
+
+def _of_counts(mechanism: Counted) -> Accuracy:
     chance = _chance(mechanism)
     law = mechanism.counts_law if isinstance(mechanism, TopK) else mechanism.law
     above_cut = (
@@ -52,15 +68,35 @@ def accuracy_of(mechanism: Mechanism) -> Accuracy:
         if isinstance(mechanism, TopK)
         else isinstance(mechanism, TopHistogram)
     )
+    return Accuracy(_all_needed(chance), None if law is None else half_width(law), above_cut, chance)
+
+
+def _of_weights(mechanism: LabelSelection | LabelRanking) -> Accuracy:
+    """Return what to expect of labels that are weighed: the last round decides about those in doubt."""
+    ranking = mechanism if isinstance(mechanism, LabelRanking) else None
+    selection = mechanism.selection if isinstance(mechanism, LabelRanking) else mechanism
+    law = None if ranking is None else ranking.counts_law
+    chance = _chance_of_users(selection.last, selection.last.weighing.items)
     return Accuracy(
-        needed={percent: _needed(chance, percent / 100) for percent in CHANCES},
+        needed=_all_needed(chance),
         half_width=None if law is None else half_width(law),
-        above_cut=above_cut,
+        above_cut=False,
         chance=chance,
+        at_best=_all_needed(_chance_of_users(selection.last, 1)),
     )
 
 
-def _chance(mechanism: Mechanism) -> Callable[[int], float]:
+def _chance_of_users(last: LabelRound, items: int) -> Callable[[int], float]:
+    """Return count -> chance to appear, for a label of users who have so many items each."""
+    weight = full_weight(items) / UNIT
+    return lambda count: last.chance(count * weight)
+
+
+def _all_needed(chance: Callable[[int], float]) -> dict[int, int]:
+    return {percent: _needed(chance, percent / 100) for percent in CHANCES}
+
+
+def _chance(mechanism: Counted) -> Callable[[int], float]:
     """Return count -> chance to appear, for a single item and nobody else near the top."""
     if isinstance(mechanism, TopK):
         rate = float(mechanism.epsilon) / mechanism.ranking.sensitivity.count

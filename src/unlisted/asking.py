@@ -1,6 +1,6 @@
-"""What may be asked of a table: `histogram`, `top`, `top_histogram`. Each returns a plan and touches no data.
+"""What may be asked of a table: `histogram`, `top`, `top_histogram`, `labels`.
 
-`table(...)` is the way in. The functions that make the plans need no source: without one they make a preview.
+`table(...)` is the way in. Each question returns a plan and touches no data.
 """
 
 from __future__ import annotations
@@ -8,22 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Any, Literal, TypedDict, Unpack, cast, get_args
+from typing import Any, TypedDict, Unpack, cast
 
 from unlisted.accuracy import Mechanism
 from unlisted.bills import Payer
 from unlisted.errors import InvalidArgumentError
+from unlisted.label_planning import LabelMethod, labels_plan, top_plan
 from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.families import Noise
+from unlisted.mechanisms.label_counts import CountedLabels
+from unlisted.mechanisms.label_ranking import LabelRanking
+from unlisted.mechanisms.label_selection import LabelSelection
 from unlisted.mechanisms.profile import CountProfile
+from unlisted.mechanisms.scales import Scales
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
-from unlisted.mechanisms.top_k import Ranking, TopK
-from unlisted.mechanisms.top_k_budget import top_k_for_budget
+from unlisted.mechanisms.top_k import TopK
+from unlisted.planning import Fetch, Priced, histogram_plan, priced_by, top_histogram_plan
 from unlisted.plans import Data, Plan
-from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.guarantee import Budget
-from unlisted.privacy.numbers import Number, positive, whole
 from unlisted.privacy.sensitivity import Adjacency
 from unlisted.tables.bounding import fresh_secret
 from unlisted.tables.column_types import ColumnType
@@ -31,11 +34,7 @@ from unlisted.tables.counting import count_all, count_top
 from unlisted.tables.question import Count, Question
 from unlisted.tables.table import Table
 from unlisted.tables.table import table as open_table
-
-Fetch = int | Literal["all"]
-
-LARGEST_FETCH = 2**62
-"""No engine hands over that many counts; a larger number would only fail there, when data has been touched."""
+from unlisted.tables.weighing import weighed
 
 SELDOM = Fraction(1, 100)
 """Counts that pass the threshold less often than this are left to the lazy tail."""
@@ -60,14 +59,6 @@ class Asked(Counting, total=False):
     """How items are counted, and `account`: who pays. Without one nobody adds up what was asked before."""
 
     account: Payer | None
-
-
-class Priced(TypedDict, total=False):
-    """What a ranking may be told besides: to release the winners' counts, or a price for each draw and a δ."""
-
-    counts: bool
-    per_item_epsilon: Number
-    delta: Number
 
 
 class Ranked(Asked, Priced, total=False):
@@ -134,7 +125,8 @@ class PrivateTable:
         No bound on items per user is needed: the ranking is read from the `fetch` largest counts (else the
         larger of 1000 and 10·k). `fetch="all"` reads it from all counts and needs `items_per_user`. Either a
         `budget` for the whole question, or `per_item_epsilon` and `delta`, which an account that was opened with
-        results and questions supplies. With `counts=True` the winners' counts follow.
+        results and questions supplies. With `counts=True` the winners' counts follow. With `items_per_user` the
+        labels may be found first and ranked then (`method`).
         """
         items_per_user = ranked.get("items_per_user")
         priced, asked = _split(ranked)
@@ -142,12 +134,35 @@ class PrivateTable:
         priced = priced_by(account, priced, budget)
         return top_plan(question, k, budget, fetch, priced, self._data(question)).paid_by(account)
 
+    def labels(
+        self,
+        item: Item,
+        *,
+        budget: Budget,
+        items_per_user: int,
+        method: LabelMethod = "auto",
+        **asked: Unpack[Asked],
+    ) -> Plan:
+        """Plan the values that enough users share, and nothing else about them.
+
+        `method` is "weighted" (each item of a user with n items weighs 1/√n), "sips" (the same in rounds, each
+        without what was found before), "adaptive" (weight that a label does not need goes back to its users),
+        "counts" (Algorithm 1 without its counts) or "auto".
+        """
+        question, account = _question(item, items_per_user, asked)
+        plan = labels_plan(question, budget, method, self._data(question), one_shot=account is None)
+        return plan.paid_by(account)
+
     def _data(self, question: Question) -> Data:
         def check() -> None:
             self._table.rows(question)
 
         @contextmanager
-        def counted(mechanism: Mechanism) -> Iterator[BoundedCounts | CountProfile]:
+        def counted(mechanism: Mechanism) -> Iterator[BoundedCounts | CountProfile | Scales]:
+            if isinstance(mechanism, LabelSelection | LabelRanking):
+                with weighed(self._table, question, secret=fresh_secret()) as scales:
+                    yield scales
+                return
             fetched = _fetched(mechanism)
             if fetched is not None:
                 yield count_top(self._table, question, fetch=fetched, secret=fresh_secret())
@@ -171,117 +186,13 @@ def table(
         user: the column that says whose row it is. Its values are what is protected.
         table: the table or view inside a database.
         types: what the columns of a CSV or JSON lines file hold, such as {"age": "int"}; they are text otherwise.
+            {"*": "line"} says that no field of a CSV file holds a line break, so that each line is a row.
     """
     if isinstance(source, type):
         raise InvalidArgumentError("source", source.__name__, "a table, not a type of tables")
     if types is not None and not isinstance(types, Mapping):
         raise InvalidArgumentError("types", types, 'a mapping of column to type, such as {"age": "int"}')
     return PrivateTable(open_table(source, user=user, table=table, types=types))
-
-
-def histogram_plan(
-    question: Question, budget: Budget, noise: Noise, data: Data | None = None, *, one_shot: bool = True
-) -> Plan:
-    """Calibrate Algorithm 1 for a question; `one_shot` says that no account, which counts ρ, will pay for it."""
-    require_items(question.items_per_user, "A histogram")
-    found = ThresholdHistogram.for_budget(
-        require_budget(budget), question.sensitivity, require_noise(noise), one_shot=one_shot
-    )
-    return make_plan("histogram", question, found, budget, data)
-
-
-def top_histogram_plan(
-    question: Question, budget: Budget, fetch: int, noise: Noise, data: Data | None = None
-) -> Plan:
-    """Calibrate Algorithm 2 for a question."""
-    fetched = require_fetch(fetch)
-    found = TopHistogram.for_budget(require_budget(budget), question.sensitivity, fetched, require_noise(noise))
-    return make_plan("top-histogram", question, found, budget, data)
-
-
-def top_plan(
-    question: Question,
-    k: int,
-    budget: Budget | None,
-    fetch: Fetch | None,
-    priced: Priced,
-    data: Data | None = None,
-) -> Plan:
-    """Calibrate Algorithm 3 for a question."""
-    length = whole("k", k)
-    fetched = fetched_or_default(fetch, length)
-    if fetched is None:
-        require_items(question.items_per_user, "A ranking of all counts")
-    found, spent = top_found(Ranking(length, fetched, question.sensitivity), budget, priced)
-    return make_plan("top", question, found, spent, data)
-
-
-def top_found(ranking: Ranking, budget: Budget | None, priced: Priced) -> tuple[Calibrated[TopK], Budget]:
-    """Calibrate a ranking by a budget for all of it, or by a price for each draw; return that budget too."""
-    counts, each, delta = priced.get("counts", False), priced.get("per_item_epsilon"), priced.get("delta")
-    if not isinstance(counts, bool):
-        raise InvalidArgumentError("counts", counts, "True or False")
-    if each is None and delta is not None:
-        hint = "A budget has its own: ul.Budget(epsilon=1, delta=1e-8)."
-        raise InvalidArgumentError("delta", delta, "left out without per_item_epsilon", hint)
-    if each is None:
-        hint = "Or say per_item_epsilon and delta, to pay for each draw." if budget is None else ""
-        return top_k_for_budget(require_budget(budget, hint), ranking, counts=counts), require_budget(budget)
-    if budget is not None:
-        raise InvalidArgumentError("per_item_epsilon", each, "left out with a budget", "Say one of the two.")
-    if counts:
-        raise InvalidArgumentError("counts", counts, "left out with per_item_epsilon", "Give a budget instead.")
-    if delta is None:
-        raise InvalidArgumentError("delta", delta, "given with per_item_epsilon", "For example: delta=1e-9.")
-    mechanism = TopK.at(ranking, epsilon=positive("per_item_epsilon", each), delta=delta)
-    spent = Budget(rho=mechanism.guarantee().rho, delta=delta)
-    return Calibrated(mechanism, "each draw has the ε that was asked for."), spent
-
-
-def priced_by(account: Payer | None, priced: Priced, budget: Budget | None) -> Priced:
-    """Let an account that was opened with an ε a result and a δ a question say what nobody else said."""
-    if account is None or budget is not None or account.result_epsilon is None or account.question_delta is None:
-        return priced
-    supplied = Priced(per_item_epsilon=account.result_epsilon, delta=account.question_delta)
-    return {**supplied, **priced}
-
-
-def fetched_or_default(fetch: Fetch | None, k: int) -> int | None:
-    """Return k̄: what was said, None for all counts, else the larger of 1000 and 10·k."""
-    if isinstance(fetch, str) and fetch == "all":
-        return None
-    return require_fetch(max(1000, 10 * k) if fetch is None else fetch)
-
-
-def require_fetch(fetch: object) -> int:
-    """Read k̄."""
-    if isinstance(fetch, str):
-        raise InvalidArgumentError("fetch", fetch, "a whole number, 1 or above, or 'all' for a ranking")
-    if whole("fetch", fetch) > LARGEST_FETCH:
-        raise InvalidArgumentError("fetch", fetch, f"a whole number between 1 and {LARGEST_FETCH}")
-    return whole("fetch", fetch)
-
-
-def require_budget(budget: object, hint: str = "") -> Budget:
-    """Refuse what is no budget."""
-    if isinstance(budget, Budget):
-        return budget
-    raise InvalidArgumentError("budget", budget, "a budget such as ul.Budget(epsilon=1, delta=1e-8)", hint)
-
-
-def require_noise(noise: object) -> Noise:
-    """Refuse what is no noise, of whatever type it is."""
-    for known in get_args(Noise):
-        if isinstance(noise, str) and noise == known:
-            return known  # type: ignore[no-any-return]
-    raise InvalidArgumentError("noise", noise, "'auto', 'laplace' or 'gaussian'")
-
-
-def require_items(items_per_user: int | None, what: str) -> None:
-    """Refuse to count without a bound on the items of one user where there is no answer without one."""
-    if items_per_user is None:
-        hint = f"{what} needs a bound on how many different items one user counts for, such as 10."
-        raise InvalidArgumentError("items_per_user", None, "a whole number, 1 or above", hint)
 
 
 def only_known(given: Mapping[str, Any], *known: type) -> None:
@@ -308,30 +219,6 @@ def _question(item: Item, items_per_user: int | None, asked: Asked) -> tuple[Que
     return question, asked.get("account")
 
 
-def make_plan(kind: str, question: Question, found: Calibrated[Any], budget: Budget, data: Data | None) -> Plan:
-    """Put a question and the mechanism that was calibrated for it together."""
-    # With ρ, the budget's δ is the threshold's alone; ε is then reported at twice that.
-    at_delta = budget.delta if budget.epsilon is not None else 2 * budget.delta
-    mechanism = found.mechanism
-    asked: dict[str, Any] = {
-        "question": kind,
-        "unit": "user",
-        "user": data.user if data else None,
-        "items": list(question.items) if data else None,
-        "count": question.count,
-        "items_per_user": question.items_per_user,
-        "rows_per_item": question.rows_per_item,
-        "where": question.where,
-        "max_label_bytes": question.max_label_bytes,
-        "adjacency": question.adjacency,
-    }
-    if isinstance(mechanism, TopK):
-        asked |= {"k": mechanism.ranking.k, "fetch": mechanism.ranking.fetched or "all"}
-    if isinstance(mechanism, TopHistogram):
-        asked |= {"fetch": mechanism.fetched}
-    return Plan(mechanism, found.reason, at_delta, asked, data)
-
-
 def _fetched(mechanism: Mechanism) -> int | None:
     if isinstance(mechanism, TopK):
         return mechanism.ranking.fetched
@@ -340,6 +227,9 @@ def _fetched(mechanism: Mechanism) -> int | None:
 
 def _cut(mechanism: Mechanism) -> int:
     """Return the largest count that is left to the lazy tail: a public number, of threshold and noise alone."""
-    if not isinstance(mechanism, ThresholdHistogram):
+    if isinstance(mechanism, TopK):
+        return int(mechanism.threshold)
+    histogram = mechanism.histogram if isinstance(mechanism, CountedLabels) else mechanism
+    if not isinstance(histogram, ThresholdHistogram):
         return 0
-    return max(0, mechanism.threshold + 1 - mechanism.law.quantile(SELDOM))
+    return max(0, histogram.threshold + 1 - histogram.law.quantile(SELDOM))

@@ -34,7 +34,7 @@ _WORD_JOINER = "\N{WORD JOINER}"
 
 
 def release_chart(release: Release, most: int = 30) -> altair.LayerChart:
-    """Draw the first rows of a release: bars with error bars, or a ranking."""
+    """Draw the first rows of a release: bars with error bars, a ranking, or a list of labels."""
     rows = release.rows[: whole("most", most)]
     items = [name for name in release.table.column_names if name not in NUMBERS]
     labels = _distinct([" · ".join(_as_data(row[name]) for name in items) for row in rows])
@@ -42,8 +42,11 @@ def release_chart(release: Release, most: int = 30) -> altair.LayerChart:
         {"label": label, "said": _said(label, row), **{name: row[name] for name in NUMBERS if name in row}}
         for label, row in zip(labels, rows, strict=True)
     ]
-    counted = "count" in release.table.column_names
-    layers = _bars(data, items, release.plan["count"]) if counted else _ranks(data, items)
+    columns = release.table.column_names
+    if "count" in columns:
+        layers = _bars(data, items, release.plan["count"])
+    else:
+        layers = _ranks(data, items) if "rank" in columns else _list(data, items)
     chart: altair.LayerChart = _altair().layer(*layers).properties(width=_WIDTH, title=_title(release, len(rows)))
     return chart
 
@@ -71,6 +74,15 @@ def _ranks(data: list[dict[str, Any]], items: list[str]) -> list[Any]:
     ]
 
 
+def _list(data: list[dict[str, Any]], items: list[str]) -> list[Any]:
+    """Draw labels as a list: there is nothing to measure them by."""
+    alt = _altair()
+    bare = alt.Axis(labels=False, ticks=False, domain=False)
+    line = _label_axis(items).axis(bare)
+    written = _described(data).mark_text(align="left", color=_INK, limit=_WIDTH)
+    return [written.encode(x=alt.value(8), y=line, text="label:N")]
+
+
 def _described(data: list[dict[str, Any]]) -> Any:
     """Return a chart of rows whose marks are described to a screen reader by us.
 
@@ -83,7 +95,7 @@ def _described(data: list[dict[str, Any]]) -> Any:
 def _said(label: str, row: dict[str, Any]) -> str:
     if "count" in row:
         return f"{label}: {row['count']:,}, from {row['low']:,} to {row['high']:,}"
-    return f"{row['rank']}. {label}"
+    return f"{row['rank']}. {label}" if "rank" in row else label
 
 
 def _label_axis(items: list[str]) -> Any:
@@ -116,12 +128,14 @@ def plan_chart(plan: Plan) -> altair.LayerChart:
     alt = _altair()
     expected = plan.accuracy
     beyond = ", beyond the first count left out" if expected.above_cut else ""
+    items = plan.asked["items_per_user"]
+    each = f", who have {items:,} items each" if expected.at_best is not None and items > 1 else ""
     curve = [{"users": count, "chance": chance} for count, chance in expected.curve()]
     marks = [
         {"users": count, "chance": percent / 100, "text": f"{count:,}"}
         for percent, count in expected.needed.items()
     ]
-    x = alt.X("users:Q", title=f"{plan.asked['count']} with the item{beyond}")
+    x = alt.X("users:Q", title=f"{plan.asked['count']} with the item{beyond}{each}")
     y = alt.Y("chance:Q", title="chance to appear", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
     line = alt.Chart(alt.Data(values=curve)).mark_line(color=_BLUE).encode(x=x, y=y)
     points = alt.Chart(alt.Data(values=marks)).mark_point(filled=True, size=60, color=_INK).encode(x=x, y=y)
@@ -261,11 +275,15 @@ def _altair(chart: str = "a chart") -> Any:
 
 def _title(release: Release, shown: int) -> Any:
     promised = f"({short_up(release.guarantee.epsilon(release.at_delta), 3)}, {short_up(release.at_delta, 3)})-DP"
-    counted = "count" in release.table.column_names
-    reading = "bars are noisy counts, lines 95 % intervals" if counted else "only the order was released"
+    title, reading = _words(release.table.column_names)
     first = f"; the first {shown:,} of {len(release):,}" if shown < len(release) else ""
-    return {
-        "text": "Private counts" if counted else "Private ranking",
-        "subtitle": f"{promised}; {reading}{first}",
-        "anchor": "start",
-    }
+    return {"text": title, "subtitle": f"{promised}; {reading}{first}", "anchor": "start"}
+
+
+def _words(columns: list[str]) -> tuple[str, str]:
+    """Return what an answer with these columns is, and how it is to be read."""
+    if "count" in columns:
+        return "Private counts", "bars are noisy counts, lines 95 % intervals"
+    if "rank" in columns:
+        return "Private ranking", "only the order was released"
+    return "Private labels", "only the values were released, no counts and no order"

@@ -18,21 +18,13 @@ from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import Any, NoReturn, Unpack, cast
 
-from unlisted.asking import (
-    Counting,
-    Fetch,
-    Item,
-    Priced,
-    histogram_plan,
-    only_known,
-    priced_by,
-    top_histogram_plan,
-    top_plan,
-)
+from unlisted.asking import Counting, Item, only_known
 from unlisted.bills import Bill, Deliver, Paid
 from unlisted.errors import InvalidArgumentError
 from unlisted.http_calls import HttpCalls
+from unlisted.label_planning import LabelMethod, labels_plan, top_plan
 from unlisted.mechanisms.families import Noise
+from unlisted.planning import Fetch, Priced, histogram_plan, priced_by, top_histogram_plan
 from unlisted.plans import Data, Plan
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import exact
@@ -157,16 +149,36 @@ class RemoteTable:
         fetch: Fetch | None = None,
         **ranked: Unpack[RemoteRanked],
     ) -> Plan:
-        """Plan a ranking of the k most common values, with a budget or with `per_item_epsilon` and `delta`."""
+        """Plan a ranking of the k most common values, with a budget or with `per_item_epsilon` and `delta`.
+
+        The data set's own bound on items per user is taken only by a `method` or a `fetch` that needs one.
+        """
         only_known(ranked, RemoteRanked)
         counting = {name: value for name, value in ranked.items() if name in Counting.__annotations__}
         told = {name: value for name, value in ranked.items() if name in Priced.__annotations__}
-        question = self._question(item, ranked.get("items_per_user"), cast("Counting", counting))
+        bound = ranked.get("items_per_user")
+        if fetch == "all" or ranked.get("method") == "labels":
+            bound = bound or self._about["items_per_user"]
+        question = self._question(item, bound, cast("Counting", counting))
         priced = priced_by(self._account({}), cast("Priced", told), budget)
         plan = top_plan(question, k, budget, fetch, priced, self._data(question))
-        amounts = {name: _decimal(name, value) for name, value in priced.items() if name != "counts"}
-        asked = {**(_said(budget) if budget else amounts), "counts": priced.get("counts", False)}
-        return self._paid(plan, question, {**asked, "k": k, "fetch": fetch})
+        asked = {"k": k, "fetch": fetch, "counts": priced.get("counts", False), "method": priced.get("method")}
+        amounts = {name: _decimal(name, value) for name, value in priced.items() if name not in asked}
+        return self._paid(plan, question, {**(_said(budget) if budget else amounts), **asked})
+
+    def labels(
+        self,
+        item: Item,
+        *,
+        budget: Budget,
+        items_per_user: int | None = None,
+        method: LabelMethod = "auto",
+        **counting: Unpack[Counting],
+    ) -> Plan:
+        """Plan the values that enough users share, and nothing else about them."""
+        question = self._question(item, items_per_user or self._about["items_per_user"], counting)
+        plan = labels_plan(question, budget, method, self._data(question), one_shot=False)
+        return self._paid(plan, question, {**_said(budget), "method": method})
 
     def _question(self, item: Item, items_per_user: int | None, counting: Counting) -> Question:
         only_known(counting, Counting)

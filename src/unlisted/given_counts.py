@@ -15,13 +15,20 @@ from typing import Any, TypedDict, Unpack, cast
 import pyarrow as pa
 
 from unlisted.accuracy import Mechanism
-from unlisted.asking import (
+from unlisted.asking import Item, only_known
+from unlisted.bills import Payer
+from unlisted.errors import InvalidArgumentError
+from unlisted.label_planning import require_ranking_method
+from unlisted.mechanisms.counts import BoundedCounts, Ties
+from unlisted.mechanisms.families import Noise
+from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
+from unlisted.mechanisms.top_histogram import TopHistogram
+from unlisted.mechanisms.top_k import Ranking
+from unlisted.planning import (
     Fetch,
-    Item,
     Priced,
     fetched_or_default,
     make_plan,
-    only_known,
     priced_by,
     require_budget,
     require_fetch,
@@ -29,13 +36,6 @@ from unlisted.asking import (
     require_noise,
     top_found,
 )
-from unlisted.bills import Payer
-from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.counts import BoundedCounts, Ties
-from unlisted.mechanisms.families import Noise
-from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
-from unlisted.mechanisms.top_histogram import TopHistogram
-from unlisted.mechanisms.top_k import Ranking
 from unlisted.plans import Data, Plan
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.guarantee import Budget
@@ -131,6 +131,9 @@ class PrivateCounts:
         """Plan a ranking of the k most common labels (Algorithm 3)."""
         only_known(ranked, PaidRanking)
         account = ranked.pop("account", None)
+        if require_ranking_method(ranked.get("method", "auto")) == "labels":
+            hint = "Labels are weighed by what each user has, which counts no longer tell."
+            raise InvalidArgumentError("method", "labels", "'auto' or 'gumbel' for counts", hint)
         counts, length = self._counts, whole("k", k)
         fetched = counts.fetched if fetch is None and counts.fetched else fetched_or_default(fetch, length)
         if fetched is None:

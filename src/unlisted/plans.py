@@ -23,9 +23,12 @@ from unlisted import intervals
 from unlisted.accuracy import Accuracy, Mechanism, accuracy_of
 from unlisted.bills import Bill, Payer, require_payer
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
+from unlisted.explaining import RANKINGS, name_of, noise_of, protected_by, threshold_of, title_of
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.label_ranking import LabelRanking
 from unlisted.mechanisms.profile import CountProfile
+from unlisted.mechanisms.scales import Scales
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import TopK
@@ -38,8 +41,8 @@ from unlisted.tables.failures import charged
 if TYPE_CHECKING:
     import altair
 
-Counted = Callable[[Mechanism], AbstractContextManager[BoundedCounts | CountProfile]]
-"""What gives a mechanism its counts, inside one unchanging state of the data."""
+Counted = Callable[[Mechanism], AbstractContextManager[BoundedCounts | CountProfile | Scales]]
+"""What gives a mechanism its counts, or scales for labels, inside one unchanging state of the data."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class Plan:
     @property
     def complete(self) -> bool | None:
         """Whether the answer will be all there is to say; None for a ranking, of which only the answer tells."""
-        return None if isinstance(self.mechanism, TopK) else isinstance(self.mechanism, ThresholdHistogram)
+        return None if isinstance(self.mechanism, RANKINGS) else not isinstance(self.mechanism, TopHistogram)
 
     def preview(self) -> dict[str, Any]:
         """Return cost and accuracy as plain values: what `unlisted preview --format json` prints."""
@@ -110,14 +113,17 @@ class Plan:
     def as_dict(self) -> dict[str, Any]:
         """Return the plan as plain values."""
         expected = self.accuracy
+        threshold = threshold_of(self.mechanism)
+        at_best = {} if expected.at_best is None else {"users_needed_of_one_item": _by_percent(expected.at_best)}
         return {
-            "mechanism": _NAMES[type(self.mechanism)][0],
-            "threshold": _threshold(self.mechanism),
-            "noise": _noise(self.mechanism),
+            "mechanism": name_of(self.mechanism),
+            "threshold": threshold if isinstance(threshold, int) else shown_up(threshold),
+            "noise": noise_of(self.mechanism),
             **thawed(self.asked),
             "half_width_95": expected.half_width,
-            "users_needed": {str(percent): count for percent, count in expected.needed.items()},
+            "users_needed": _by_percent(expected.needed),
             "users_needed_above_cut": expected.above_cut,
+            **at_best,
             "reason": self.reason,
         }
 
@@ -153,6 +159,7 @@ class Plan:
         """Return what the question may cost, and its name: equal questions have equal names."""
         said = [thawed(self.asked), repr(self.mechanism), str(self.at_delta), dict(data.types)]
         asked = json.dumps(said, sort_keys=True)
+        # Where labels are found first, they cost something too: what is left is no number of results.
         ranking = self.mechanism if isinstance(self.mechanism, TopK) else None
         return Bill(
             ceiling=self.guarantee,
@@ -199,34 +206,21 @@ class Plan:
         return "\n".join(_lines(self))
 
 
-_NAMES: dict[type[Mechanism], tuple[str, str]] = {
-    ThresholdHistogram: ("threshold_histogram", "threshold histogram (Algorithm 1)"),
-    TopHistogram: ("top_histogram", "top histogram (Algorithm 2)"),
-    TopK: ("top_k", "ranked top k (Algorithm 3)"),
-}
-
-
-def _threshold(mechanism: Mechanism) -> int | float:
-    return mechanism.threshold if isinstance(mechanism.threshold, int) else shown_up(mechanism.threshold)
-
-
-def _noise(mechanism: Mechanism) -> str:
-    if not isinstance(mechanism, TopK):
-        return str(mechanism.law)
-    gumbel = f"Gumbel, scale {float(mechanism.ranking.sensitivity.count / mechanism.epsilon):.6g}"
-    return gumbel if mechanism.counts_law is None else f"{gumbel}; counts: {mechanism.counts_law}"
+def _by_percent(needed: Mapping[int, int]) -> dict[str, int]:
+    return {str(percent): count for percent, count in needed.items()}
 
 
 def _number_columns(mechanism: Mechanism, answer: Answer) -> dict[str, pa.Array]:
     columns = {}
-    if isinstance(mechanism, TopK):
+    if isinstance(mechanism, RANKINGS):
         columns["rank"] = to_arrow(np.arange(1, len(answer) + 1))
     if answer.counts is None:
         return columns
-    if isinstance(mechanism, TopK):
+    if isinstance(mechanism, RANKINGS):
         assert mechanism.counts_law is not None  # counts come from it
         low, high = intervals.plain(mechanism.counts_law, answer.counts)
     else:
+        assert isinstance(mechanism, ThresholdHistogram | TopHistogram)  # of the rest, they alone have counts
         over = mechanism.threshold if answer.noisy_threshold is None else answer.noisy_threshold
         low, high = intervals.given_shown(mechanism.law, over, answer.counts)
     numbers = {"count": answer.counts, "low": low, "high": high}
@@ -236,27 +230,35 @@ def _number_columns(mechanism: Mechanism, answer: Answer) -> dict[str, pa.Array]
 def _lines(plan: Plan) -> list[str]:
     """Say a plan to a person."""
     mechanism, expected = plan.mechanism, plan.accuracy
-    sensitivity = mechanism.ranking.sensitivity if isinstance(mechanism, TopK) else mechanism.sensitivity
-    needed = ", ".join(f"{count:,} ({percent} %)" for percent, count in expected.needed.items())
-    above = " beyond the first count left out" if expected.above_cut else ""
-    threshold = mechanism.threshold
+    threshold = threshold_of(mechanism)
     shown = f"{threshold:,}" if isinstance(threshold, int) else short_up(threshold, 6)
     lines = [
-        f"Plan: {_NAMES[type(mechanism)][1]}",
+        f"Plan: {title_of(mechanism)}",
         promise(plan.guarantee, plan.at_delta),
-        f"Protects: {_protects(sensitivity, plan.asked)}",
-        f"Threshold: {shown}    Noise: {_noise(mechanism)}",
-        f"To appear, an item needs {plan.asked['count']}{above}: {needed}",
+        f"Protects: {_protects(protected_by(mechanism), plan.asked)}",
+        f"Threshold: {shown}    Noise: {noise_of(mechanism)}",
+        _needs(expected, plan.asked),
     ]
     if expected.half_width is not None:
-        lines.append(f"Counts are within ±{expected.half_width:,} of the bounded count, 95 % of the time")
+        counted = "true" if isinstance(mechanism, LabelRanking) else "bounded"
+        lines.append(f"Counts are within ±{expected.half_width:,} of the {counted} count, 95 % of the time")
     lines.append(f"Why: {plan.reason}")
     if plan.account is not None:
-        only = ", which pays only for what comes back" if isinstance(mechanism, TopK) else ""
+        only = ", which pays only for what comes back" if isinstance(mechanism, RANKINGS) else ""
         lines.append(f"Paid by: the account {plan.account.name!r}{only}")
     if plan.data is None:
         lines.append("A preview: no data was named, none was touched.")
     return lines
+
+
+def _needs(expected: Accuracy, asked: Mapping[str, Any]) -> str:
+    """Say how many users must share an item for it to appear."""
+    needed = ", ".join(f"{count:,} ({percent} %)" for percent, count in expected.needed.items())
+    if expected.at_best is None or asked["items_per_user"] == 1:
+        above = " beyond the first count left out" if expected.above_cut else ""
+        return f"To appear, an item needs {asked['count']}{above}: {needed}"
+    best = ", ".join(f"{count:,} ({percent} %)" for percent, count in expected.at_best.items())
+    return f"To appear, an item needs users of {asked['items_per_user']:,} items each: {needed}; of one: {best}"
 
 
 def _protects(sensitivity: Sensitivity, asked: Mapping[str, Any]) -> str:

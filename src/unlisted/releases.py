@@ -33,17 +33,20 @@ _LONGEST_SHOWN = 80
 
 GIVEN_RELEASED = "low to high is a 95 % interval for the bounded count, given that the item was released"
 FRESH_NOISE = "low to high is a 95 % interval for the bounded count"
+OF_ALL_USERS = "low to high is a 95 % interval for the count of all users, which no bound made smaller"
 ONLY_ORDER = "only the order was released, no counts"
+ONLY_LABELS = "only the values were released, no counts and no order"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """An answer that may be published.
 
-    `table` holds the item columns and then `count`, `low`, `high` (or `rank`). `complete` says whether the
-    answer is all there was to say: for a histogram yes, for the largest counts no, for a ranking whether k
-    labels came out. `plan` is what was asked and how, as plain values; `low` and `high` are 95 % intervals of
-    the bounded count. `stamp` names the entry of the ledger that it was paid with, if an account paid.
+    `table` holds the item columns and then `count`, `low`, `high` (or `rank`; or, where labels were asked for,
+    nothing). `complete` says whether the answer is all there was to say: for a histogram and for labels yes, for
+    the largest counts no, for a ranking whether k labels came out. `plan` is what was asked and how, as plain
+    values; `low` and `high` are 95 % intervals, of what `reading` says. `stamp` names the entry of the ledger that
+    it was paid with, if an account paid.
     """
 
     table: pa.Table
@@ -73,9 +76,12 @@ class Release:
         """How the numbers are to be read."""
         names = self.table.column_names
         if "count" not in names:
-            return ONLY_ORDER
-        # The counts of a ranking's winners get noise of their own, whatever the ranking's noise was.
-        return FRESH_NOISE if "rank" in names else GIVEN_RELEASED
+            return ONLY_ORDER if "rank" in names else ONLY_LABELS
+        if "rank" not in names:
+            return GIVEN_RELEASED
+        # The counts of a ranking's winners get noise of their own, whatever the ranking's noise was. Where labels
+        # were found first, the bound was for finding them.
+        return OF_ALL_USERS if self.plan.get("mechanism") == "label_ranking" else FRESH_NOISE
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

@@ -80,6 +80,7 @@ budget = { rho = 1, delta = 1e-5 }
 folder = "dishes"
 dataset = "searches"
 description = "Dishes, day by day."
+outside_budget = true
 """
 SEEN = ("searches", "broken", "empty")
 SHARE = Budget(rho="0.5", delta="5e-6")

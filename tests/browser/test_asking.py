@@ -89,12 +89,62 @@ def test_without_scripts_a_changed_form_is_not_what_is_paid_for(visitor: Open) -
     assert "(0.5, 1e-8)-differential privacy" in window.text()
 
 
+@pytest.mark.parametrize("kind", ["light", "no-script"])
+def test_values_alone_are_asked_for_and_taken_home(kind: str, visitor: Open) -> None:
+    window = visitor(**KINDS[kind]).sign_in()
+    window.go("/datasets/searches/ask")
+    window.page.locator("#question-labels").check()
+    window.page.locator("summary", has_text="More options").click()
+    window.page.locator("#method").select_option("sips")
+    window.ask(epsilon="2")
+    assert "of 12 items each" in window.text("#preview")
+    assert "no other item" in window.text("#preview")
+    assert "±" not in window.text("#preview")
+    assert window.page.locator("#preview svg.chart").count() == 1
+    window.keep_picture(f"ask-values-{kind}")
+    window.pay()
+    assert "Values of query" in window.text("h1")
+    assert window.page.locator("main svg").count() == 0, "there is nothing to measure values by"
+    assert "Only the values were released, no counts and no order." in window.text("table")
+    assert "soup" in window.text("table")
+    rows = list(csv.DictReader(io.StringIO(download(window, "CSV").decode())))
+    assert set(rows[0]) == {"query"}
+    assert pq.read_table(io.BytesIO(download(window, "Parquet"))).num_rows == len(rows)
+    window.go("/history")
+    assert "Values of query" in window.text("table")
+
+
+def test_a_ranking_by_way_of_labels(visitor: Open) -> None:
+    window = visitor(**KINDS["no-script"]).sign_in()
+    window.go("/datasets/searches/ask")
+    window.page.locator("#question-top").check()
+    window.page.locator("summary", has_text="More options").click()
+    assert window.page.locator("#fetch").is_visible()
+    assert not window.page.locator("#items_per_user").is_visible()
+    window.page.locator("#ranking-labels").check()
+    assert not window.page.locator("#fetch").is_visible()
+    window.ask(epsilon="2", items_per_user="5", k="4")
+    assert window.page.locator("#ranking-labels").is_checked()
+    assert "of 5 items each" in window.text("#preview")
+    window.keep_picture("ask-ranking-of-values")
+    window.pay()
+    assert "Ranking of query" in window.text("h1")
+    assert window.page.locator("tbody tr").count() == 4
+
+
 def test_fields_are_shown_where_they_are_of_use(visitor: Open) -> None:
     window = visitor(**KINDS["no-script"]).sign_in()
     window.go("/datasets/searches/ask")
     assert not window.page.locator("#k").is_visible()
     window.page.locator("#question-top").check()
     assert window.page.locator("#k").is_visible()
+    window.page.locator("summary", has_text="More options").click()
+    counting = ("#k", "#fetch", "#count-users", "#noise")
+    assert not window.page.locator("#method").is_visible()
+    window.page.locator("#question-labels").check()
+    assert not any(window.page.locator(field).is_visible() for field in counting)
+    assert window.page.locator("#method").is_visible()
+    assert window.page.locator("#items_per_user").is_visible()
 
 
 @pytest.mark.parametrize(

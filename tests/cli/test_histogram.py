@@ -36,6 +36,15 @@ def test_a_condition_keeps_rows(rows: Path) -> None:
     assert abs(found["rows"][0]["count"] - COMMON["soup"] / 2) < 40
 
 
+def test_a_broken_quote_costs_its_own_line_where_lines_are_rows(rows: Path) -> None:
+    header, *lines = rows.read_bytes().splitlines(keepends=True)
+    rows.write_bytes(b"".join([header, b'0,"soup\n', *lines]))
+    words = ("histogram", rows, *HISTOGRAM, "--format", "json")
+    assert json.loads(unlisted(*words).data)["rows"] == []
+    found = json.loads(unlisted(*words, "--types", "*=line").data)["rows"]
+    assert [row["dish"] for row in found] == list(COMMON)
+
+
 def test_columns_of_text_can_be_declared(rows: Path) -> None:
     question = (*HISTOGRAM, "--where", "portions >= 3", "--format", "json")
     refused = unlisted("histogram", rows, *question)

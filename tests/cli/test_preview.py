@@ -15,6 +15,7 @@ VERBS: dict[str, tuple[object, ...]] = {
     "histogram": ("--items-per-user", BOUND),
     "top": ("-k", 3),
     "top-histogram": ("--items-per-user", BOUND, "--fetch", 30),
+    "labels": ("--items-per-user", BOUND, "--method", "adaptive"),
 }
 
 
@@ -76,6 +77,18 @@ def test_what_a_preview_has_not_is_refused(words: tuple[str, ...], named: str) -
     done = unlisted("preview", "histogram", *BUDGET, *VERBS["histogram"], *words)
     assert done.code == 2
     assert named in done.said
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_predicate_that_cannot_be_read_is_refused_before_it_costs_a_question(verb: str) -> None:
+    words = ("preview", verb, *BUDGET, *VERBS[verb], "--where")
+    for where in ("dish =", "dish = 'soup", "dish IN (SELECT dish FROM cooked)"):
+        done = unlisted(*words, where)
+        assert done.code == 2
+        assert "--where = " in done.said
+        assert done.data == b""
+    # Which columns there are, and what they hold, a preview cannot know.
+    assert unlisted(*words, "anything = 'soup'").code == 0
 
 
 def test_a_source_is_not_taken(rows: Path) -> None:

@@ -166,6 +166,18 @@ def test_an_account_pays(tmp_path: Path, rows: Path) -> None:
     assert json.loads(receipt.read_bytes())["ledger"]["account"] == "ads"
 
 
+def test_a_data_set_pays_for_its_own_source_only(tmp_path: Path) -> None:
+    ledger = ("--ledger", tmp_path / "budget.db")
+    source = str(tmp_path / "visits.csv")
+    about = ("--rho", "9", "--delta", "1e-5", "--source", source)
+    assert unlisted("dataset", "create", "clinic", *ledger, *about).code == 0
+    unlisted("account", "create", "ads", *ledger, "--dataset", "clinic", "--rho", "9", "--delta", "1e-5")
+    refused = created(tmp_path / "s", *ledger, "--account", "ads")
+    assert refused.code == 2
+    assert f"'{source}', which the data set 'clinic' is about" in refused.said
+    assert created(tmp_path / "s", *ledger, "--account", "ads", "--source", source).code == 0
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -21,6 +24,7 @@ from unlisted.mechanisms.running_tree import largest_popcount
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.guarantee import Budget
+from unlisted.privacy.numbers import Number
 from unlisted.privacy.sensitivity import Sensitivity
 
 ONE = Sensitivity(1)
@@ -283,6 +287,56 @@ class TestRefusals:
         mechanism = stream(3)
         with pytest.raises(InvalidCountsError):
             mechanism.step(mechanism.start(KEY), counts)
+
+
+def shares(places: int, most: int) -> Iterator[tuple[int, ...]]:
+    """Yield every way to write numbers of places as a sum of parts up to `most`, largest part first."""
+    yield ()
+    for part in range(1, min(places, most) + 1):
+        for rest in shares(places - part, part):
+            yield (part, *rest)
+
+
+class TestEscape:
+    """The chance that a label which one unit alone brings is shown, however it shares its rounds among labels."""
+
+    @pytest.mark.parametrize("variance", [Fraction(1, 2), 3, 40, 1000])
+    @pytest.mark.parametrize(("rounds_per_unit", "items"), [(1, 3), (2, 1), (2, 2), (3, 2), (4, 1), (6, 1)])
+    def test_it_is_that_of_the_worst_way_to_share(
+        self, variance: Number, rounds_per_unit: int, items: int
+    ) -> None:
+        """All ways are tried: so many rounds for each label, at most C, and C·Δ0 together."""
+        law, count = DiscreteGaussian(Fraction(variance)), 2
+        above = [math.ceil(4 * law.stddev * math.sqrt(ones)) for ones in (1, 2, 3)]
+        thresholds = tuple(rounds_per_unit * count + more for more in above)
+        sensitivity = Sensitivity(items, count)
+        mechanism = RunningHistogram(law, thresholds, 7, sensitivity, rounds_per_unit=rounds_per_unit)
+        shown = {
+            rounds: sum(
+                law.sum_tail(t.bit_count(), mechanism.threshold_after(t) - rounds * count + 1) for t in range(1, 8)
+            )
+            for rounds in range(1, rounds_per_unit + 1)
+        }
+        ways = shares(rounds_per_unit * items, rounds_per_unit)
+        worst = max(1 - math.prod(1 - shown[rounds] for rounds in way) for way in ways)
+        assert worst <= mechanism.escape() <= worst * (1 + Fraction(1, 10**30))
+
+    def test_either_end_can_be_the_worst(self) -> None:
+        narrow, wide = (
+            RunningHistogram(DiscreteGaussian(variance), (above, above), 3, ONE, rounds_per_unit=3)
+            for variance, above in ((1, 9), (10_000, 600))
+        )
+        for mechanism, labels, rounds in ((narrow, 1, 3), (wide, 3, 1)):
+            alone = replace(
+                mechanism, rounds_per_unit=1, thresholds=tuple(t + 1 - rounds for t in mechanism.thresholds)
+            )
+            assert float(mechanism.escape()) == pytest.approx(float(labels * alone.escape()), rel=1e-3)
+
+    def test_it_is_never_above_the_sum_of_the_worst_cases(self) -> None:
+        """As it would be if a unit could bring C·Δ0 labels, each in all of its rounds."""
+        mechanism = RunningHistogram(DiscreteGaussian(9), (22, 25, 27), 7, Sensitivity(2), rounds_per_unit=5)
+        alone = replace(mechanism, rounds_per_unit=1, sensitivity=ONE, thresholds=(18, 21, 23))
+        assert mechanism.escape() < 2 * 5 * alone.escape() / 2
 
 
 class TestForBudget:

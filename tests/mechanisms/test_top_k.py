@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import pytest
@@ -16,6 +17,8 @@ from unlisted.mechanisms.top_k_budget import top_k_for_budget
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
 from unlisted.privacy.guarantee import Budget
+from unlisted.privacy.numbers import Number
+from unlisted.privacy.rounding import round_up
 from unlisted.privacy.sensitivity import Sensitivity
 
 ONE = Sensitivity(1)
@@ -180,6 +183,15 @@ class TestForBudget:
         assert "by ε added up" in few.reason.split(";")[0]
         assert many.mechanism.epsilon > Fraction(1, 200)
         assert "by ρ converted" in many.reason.split(";")[0]
+
+    @pytest.mark.parametrize("epsilon", [1, 3, "0.5"])
+    def test_the_reason_says_no_threshold_lower_than_it_is(self, epsilon: Number) -> None:
+        """As the plan, which rounds up: 81.20382 is 81.2039 to both."""
+        found = top_k_for_budget(Budget(epsilon=epsilon, delta="1e-8"), Ranking(10, 1000, ONE))
+        said, against = (Fraction(number) for number in re.findall(r"\d+\.\d+", found.reason))
+        assert said == round_up(found.mechanism.threshold, 6)
+        added_up = TopK.at(Ranking(10, 1000, ONE), epsilon=Fraction(epsilon) / 10, delta="1e-8")
+        assert against == round_up(added_up.threshold, 6)
 
     def test_a_hundred_draws_at_the_theorys_price(self) -> None:
         """k = 100 and ε₀ = 0.1: ε = 2.86 at δ = 1e-8 by ε²/8 and the tight conversion."""

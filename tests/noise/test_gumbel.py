@@ -12,6 +12,7 @@ from tests.known_bits import KnownBits, ScriptedBits
 from tests.privacy.high_precision import mp, real
 from tests.statistical.goodness import accepts, as_numbers, g_test, mean_test, rejects, same_law_test
 
+from unlisted.noise import gumbel
 from unlisted.noise.bits import Bits
 from unlisted.noise.gumbel import first_in_race
 from unlisted.noise.rejection import bernoulli_exp
@@ -106,12 +107,48 @@ def test_the_race_and_the_peeling_twin_agree(
         accepts(same_law_test(as_numbers(twin, law)[0], as_numbers(raced, law)[0]))
 
 
+@pytest.mark.parametrize(("values", "first"), [([3, 2, 1], 2), ([5, 5], 3), ([2**62, 2**62 - 2], 1)], ids=range(3))
+def test_without_a_bottom_nobody_but_the_labels_takes_part(values: list[int], first: int) -> None:
+    # A bottom that is drawn once in e^100 has the same law, but for the end: all labels come out.
+    drawn = exact_law(values, min(values) - Fraction(100), Fraction(1), first)
+    law = {out: chance for (out, _), chance in drawn.items() if len(out) == min(first, len(values))}
+    bits = KnownBits(f"no bottom {values} {first}")
+    ranked = [first_in_race(np.array(values, dtype=np.int64), None, Fraction(1), first, bits) for _ in range(2500)]
+    assert not any(stopped for _, stopped in ranked)
+    accepts(g_test(*as_numbers([tuple(order.tolist()) for order, _ in ranked], law)))
+
+
+def test_without_a_bottom_a_race_of_nobody_ends_at_once() -> None:
+    order, stopped = first_in_race(np.zeros(0, dtype=np.int64), None, Fraction(1), 3, ScriptedBits())
+    assert len(order) == 0
+    assert not stopped
+
+
 @pytest.mark.parametrize(("rate", "bottom"), [("1.25", "2"), ("1", "2.3")])
 def test_a_slightly_wrong_race_is_noticed(rate: str, bottom: str) -> None:
     bits = KnownBits(f"wrong race {rate} {bottom}")
     law = exact_law([3, 2, 1], Fraction(2), Fraction(1), 2)
     wrong = [race([3, 2, 1], Fraction(bottom), Fraction(rate), 2, bits) for _ in range(4000)]
     rejects(g_test(*as_numbers(wrong, law)))
+
+
+@races
+def test_runners_who_are_drawn_a_few_at_a_time_arrive_in_the_same_order(
+    values: list[int], bottom: Fraction, rate: Fraction, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(100):
+        whole = race(values, bottom, rate, first, KnownBits(f"{seed}"))
+        with monkeypatch.context() as changed:
+            changed.setattr(gumbel, "_AT_ONCE", 2)
+            assert race(values, bottom, rate, first, KnownBits(f"{seed}")) == whole
+
+
+def test_equal_values_may_be_said_once() -> None:
+    values, times = np.array([9, 4, 5]), np.array([1, 3, 2])
+    for seed in range(100):
+        once = first_in_race(values, Fraction(6), Fraction(1), 3, KnownBits(f"{seed}"), times)
+        each = first_in_race(np.repeat(values, times), Fraction(6), Fraction(1), 3, KnownBits(f"{seed}"))
+        assert (once[0].tolist(), once[1]) == (each[0].tolist(), each[1])
 
 
 def test_many_runners_are_filtered_without_losing_one() -> None:

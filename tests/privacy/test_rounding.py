@@ -20,7 +20,6 @@ from unlisted.privacy.rounding import (
     exp_up,
     log_down,
     log_up,
-    one_of_down,
     round_down,
     round_up,
     sqrt_down,
@@ -89,26 +88,12 @@ def test_any_of_is_bounded_from_above(p: Fraction, n: int) -> None:
     assert true * known <= real(any_of_up(p, n)) <= min(mp.one, true * (1 + real(TIGHT)))
 
 
-@quick
-@given(sizes(-40, 0).map(lambda p: p / 10), st.integers(2, 10**6))
-def test_one_of_is_bounded_from_below_and_never_below_the_union_bound(p: Fraction, n: int) -> None:
-    q = one_of_down(p, n)
-    just_below(q, -mp.expm1(mp.log1p(-real(p)) / n))
-    assert q >= p / n
-    assert any_of_up(q, n) <= p * (1 + Fraction(1, 10**40))
-
-
 @pytest.mark.parametrize(
     ("p", "n", "expected"),
     [(0, 5, 0), ("-1e-9", 5, 0), ("0.3", 0, 0), ("0.3", 1, "0.3"), (1, 7, 1), (2, 1, 1), (3, 4, 1)],
 )
 def test_any_of_at_its_ends(p: str, n: int, expected: str) -> None:
     assert any_of_up(Fraction(p), n) == Fraction(expected)
-
-
-def test_one_of_at_its_ends() -> None:
-    assert one_of_down(Fraction(0), 5) == 0
-    assert one_of_down(Fraction(1, 8), 1) == Fraction(1, 8)
 
 
 def test_any_of_twenty_reference() -> None:

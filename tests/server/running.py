@@ -30,6 +30,7 @@ HIDDEN_LABEL = "my pin is 1234"
 TOTAL = Budget(rho=50, delta="1e-4")
 TOP = {"question": "top", "items": ["query"], "k": 3, "epsilon": 1, "delta": 1e-8}
 HISTOGRAM = {"question": "histogram", "items": ["query"], "epsilon": 1, "delta": 1e-8}
+LABELS = {"question": "labels", "items": ["query"], "epsilon": 1, "delta": 1e-8}
 
 DATASETS = ("searches", "empty", "broken", "slow_file", "slow_server")
 

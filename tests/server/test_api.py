@@ -7,7 +7,7 @@ import io
 
 import pyarrow.parquet as pq
 import pytest
-from tests.server.running import HIDDEN_LABEL, HISTOGRAM, TOP, Running
+from tests.server.running import HIDDEN_LABEL, HISTOGRAM, LABELS, TOP, Running
 
 import unlisted as ul
 from unlisted.ledger.ledger import Ledger
@@ -119,6 +119,7 @@ def test_a_question_over_the_budget_is_refused_and_says_what_is_left(service: Ru
     [
         ({"items": ["salary"]}, "items"),
         ({"items": ["user"]}, "items"),
+        ({"where": "device ="}, "where"),
         ({"where": "salary > 3"}, "where"),
         ({"where": "device = 'phone' OR query = 'soup'"}, "where"),
         ({"k": 0.5}, None),
@@ -130,6 +131,11 @@ def test_a_question_over_the_budget_is_refused_and_says_what_is_left(service: Ru
         ({"delta": None}, "delta"),
         ({"surprise": 1}, None),
         ({"count": "rows"}, "rows_per_item"),
+        ({"method": "weighted"}, "method"),
+        ({"method": "best"}, None),
+        ({"method": "labels", "fetch": 10}, "fetch"),
+        ({"method": "labels", "count": "rows", "rows_per_item": 2}, "count"),
+        ({"method": "labels", "epsilon": None, "per_item_epsilon": 1}, "per_item_epsilon"),
     ],
 )
 def test_what_is_not_offered_is_refused_in_words_that_name_nothing_else(
@@ -146,11 +152,72 @@ def test_what_is_not_offered_is_refused_in_words_that_name_nothing_else(
     assert book.history() == before
 
 
+@pytest.mark.parametrize(
+    ("question", "changed", "argument"),
+    [
+        (HISTOGRAM, {"method": "counts"}, "method"),
+        (HISTOGRAM, {"fetch": 10}, "fetch"),
+        ({**HISTOGRAM, "question": "top-histogram"}, {"method": "gumbel"}, "method"),
+        ({**HISTOGRAM, "question": "top-histogram"}, {"counts": True}, "counts"),
+        (LABELS, {"method": "gumbel"}, "method"),
+        (LABELS, {"method": "labels"}, "method"),
+        (LABELS, {"k": 3}, "k"),
+        (LABELS, {"fetch": 10}, "fetch"),
+        (LABELS, {"counts": True}, "counts"),
+        (LABELS, {"noise": "laplace"}, "noise"),
+        (LABELS, {"per_item_epsilon": 1}, "per_item_epsilon"),
+        (LABELS, {"count": "rows"}, "count"),
+        (LABELS, {"rows_per_item": 2}, "rows_per_item"),
+        (LABELS, {"items_per_user": 10**7}, "items_per_user"),
+        (LABELS, {"delta": None}, "delta"),
+    ],
+)
+def test_what_belongs_to_another_question_is_not_passed_over(
+    service: Running, book: Ledger, question, changed, argument
+):
+    before = book.history()
+    for place in ("preview", "releases"):
+        refused = service.ask(f"/v1/datasets/searches/{place}", {**question, **changed})
+        assert (refused.status, refused.json()["argument"]) == (422, argument)
+    assert book.history() == before
+
+
+def test_labels_come_without_counts_or_order(service: Running, book: Ledger):
+    preview = service.ask("/v1/datasets/searches/preview", LABELS).json()
+    assert (preview["complete"], preview["plan"]["question"], preview["plan"]["items_per_user"]) == (
+        True,
+        "labels",
+        1,
+    )
+    answer = service.ask(RELEASES, {**LABELS, "plan_sha256": preview["plan_sha256"]}).json()
+    assert sorted(answer["rows"], key=str) == [{"query": "bread"}, {"query": "soup"}, {"query": "tea"}]
+    assert answer["reading"] == "only the values were released, no counts and no order"
+    assert answer["plan"] == preview["plan"]
+    place = f"{RELEASES}/{answer['ledger']['entry']}"
+    text = service.ask(place, headers={"Accept": "text/csv"}).body.decode()
+    assert text.splitlines() == ["query", *(row["query"] for row in answer["rows"])]
+    parquet = service.ask(place, headers={"Accept": "application/vnd.apache.parquet"})
+    assert pq.read_table(io.BytesIO(parquet.body)).to_pylist() == answer["rows"]
+    assert verify(book, [service.ask(f"{place}/receipt").json()]) == []
+
+
+def test_a_ranking_finds_labels_first_only_for_callers_who_say_so(service: Running):
+    def mechanism(**more: object) -> str:
+        preview = service.ask("/v1/datasets/searches/preview", {**TOP, "k": 500, **more}).json()
+        return str(preview["plan"]["mechanism"])
+
+    assert mechanism() == "top_k"
+    assert mechanism(method="auto") == "top_k"
+    assert mechanism(items_per_user=1) == "label_ranking"
+    assert mechanism(items_per_user=1, method="gumbel") == "top_k"
+    assert mechanism(method="labels") == "label_ranking"
+
+
 def test_the_specification_names_every_route_and_its_examples_work(service: Running):
     found = service.ask("/v1/openapi.json", who=None).json()
     assert found["openapi"].startswith("3.")
     question = found["paths"]["/v1/datasets/{name}/preview"]["post"]["requestBody"]["content"]["application/json"]
-    assert sorted(question["examples"]) == ["histogram", "top", "top-histogram"]
+    assert sorted(question["examples"]) == ["histogram", "labels", "top", "top-histogram"]
     for example in question["examples"].values():
         assert service.ask("/v1/datasets/searches/preview", example["value"]).status == 200
     problem = found["components"]["schemas"]["Problem"]

@@ -137,6 +137,7 @@ def test_sql_in_every_field_is_refused_as_text(service: Running, text):
         {"question": text},
         {"count": text},
         {"noise": text},
+        {"method": text},
         {"k": text},
         {"fetch": text},
         {"items_per_user": text},

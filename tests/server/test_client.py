@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from tests.server.running import Running
@@ -14,8 +15,10 @@ from tests.server.running import Running
 import unlisted as ul
 from unlisted.client import RemoteTable, connect
 from unlisted.errors import AccessError, BudgetRefusedError, ChargedFailureError, InvalidArgumentError
+from unlisted.label_planning import LabelMethod
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.verify import verify
+from unlisted.planning import RankingMethod
 from unlisted.releases import Release
 from unlisted.server.keys import KeyRing
 from unlisted.tables.column_types import ColumnType
@@ -50,21 +53,58 @@ def test_the_plan_is_the_one_a_table_would_give(searches: RemoteTable, sources: 
             table.top_histogram(["query", "device"], budget=BUDGET, items_per_user=2, fetch=10, noise="laplace"),
         ),
     ]
+    pairs += [
+        (
+            searches.labels("query", budget=BUDGET, items_per_user=items, method=method),
+            table.labels("query", budget=BUDGET, items_per_user=items, method=method, account=account),
+        )
+        for items in (1, 100)
+        for method in get_args(LabelMethod)
+    ]
+    pairs += [
+        (
+            searches.top("query", k=3, budget=BUDGET, items_per_user=2, method=method, counts=counts),
+            table.top("query", k=3, budget=BUDGET, items_per_user=2, method=method, counts=counts),
+        )
+        for method in get_args(RankingMethod)
+        for counts in (False, True)
+    ]
     for remote, local in pairs:
         assert remote == local
+        assert str(remote) == str(local.paid_by(account))
         assert "Paid by: the account 'ads-searches'" in str(remote)
     assert book.history() == before, "a plan is made here and sends nothing"
 
 
-@pytest.mark.parametrize("kind", ["top", "top with counts", "by the draw", "histogram", "top-histogram", "rows"])
+def test_a_ranking_takes_the_data_sets_bound_only_where_it_needs_one(searches: RemoteTable, book: Ledger):
+    assert searches.top("query", k=3, budget=BUDGET).asked["items_per_user"] is None
+    for plan in (
+        searches.top("query", k=3, budget=BUDGET, fetch="all"),
+        searches.top("query", k=3, budget=BUDGET, method="labels"),
+    ):
+        assert plan.asked["items_per_user"] == 1
+        assert plan.run().plan["items_per_user"] == 1
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("top", "top with counts", "by the draw", "top of labels", "auto with a bound"),
+        *("histogram", "top-histogram", "rows", "labels", "labels in rounds"),
+    ],
+)
 def test_a_release_is_the_one_that_the_ledger_keeps(searches: RemoteTable, book: Ledger, kind: str):
     plan = {
         "top": lambda: searches.top("query", k=3, budget=BUDGET),
         "top with counts": lambda: searches.top("query", k=3, budget=BUDGET, counts=True),
+        "top of labels": lambda: searches.top("query", k=3, budget=BUDGET, method="labels", counts=True),
+        "auto with a bound": lambda: searches.top("query", k=3, budget=BUDGET, items_per_user=1, method="auto"),
         "by the draw": lambda: searches.top("query", k=3, per_item_epsilon="0.5", delta="1e-9"),
         "histogram": lambda: searches.histogram("query", budget=BUDGET, items_per_user=2),
         "top-histogram": lambda: searches.top_histogram("query", budget=BUDGET),
         "rows": lambda: searches.histogram("query", budget=BUDGET, count="rows", rows_per_item=2),
+        "labels": lambda: searches.labels("query", budget=BUDGET),
+        "labels in rounds": lambda: searches.labels("query", budget=BUDGET, items_per_user=2, method="sips"),
     }[kind]()
     release = plan.run()
     assert isinstance(release, Release)
@@ -103,6 +143,10 @@ def test_refusals_are_the_librarys_own(service: Running, searches: RemoteTable):
         searches.top("query", k=3, budget=BUDGET, account="ads")
     with pytest.raises(InvalidArgumentError, match="a decimal"):
         searches.top("query", k=3, budget=ul.Budget(rho=ul.Guarantee(1, 0).rho / 3, delta=1e-8))
+    with pytest.raises(InvalidArgumentError, match="count = 'rows'"):
+        searches.labels("query", budget=BUDGET, count="rows", rows_per_item=2)
+    with pytest.raises(InvalidArgumentError, match="method = 'weighted'"):
+        searches.top("query", k=3, budget=BUDGET, method="weighted")  # type: ignore[typeddict-item]
     broken = connect(service.url, key=service.keys["analyst"]).dataset("broken")
     with pytest.raises(ChargedFailureError):
         broken.histogram("query", budget=BUDGET).run()

@@ -83,6 +83,10 @@ description = "Searches."
 [streams.hourly]
 folder = "hourly"
 dataset = "searches"
+[streams.daily]
+folder = "daily"
+dataset = "searches"
+outside_budget = true
 """,
     )
     assert config.ledger == "postgresql://me:pass-word@host/db"
@@ -90,6 +94,7 @@ dataset = "searches"
     limits = config.limits
     assert (limits.pad_to, limits.time_limit, limits.body_bytes, limits.fetch) == (2.0, 1.5, 1000, 5000)
     assert config.streams["hourly"].folder == tmp_path / "hourly"
+    assert [one.outside_budget for one in config.streams.values()] == [False, True]
     assert config.datasets["searches"].version == "2026-11"
     assert "pass-word" not in repr(config.datasets) + str(config.limits)
     assert "quite secret" not in repr(config)

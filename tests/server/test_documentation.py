@@ -35,6 +35,7 @@ def test_the_clients_code_runs(service: Running, monkeypatch: pytest.MonkeyPatch
     names: dict[str, object] = {}
     exec(BLOCKS["python", 'title="with a service"'].replace("https://counts.example.org", service.url), names)
     assert isinstance(names["release"], ul.Release)
+    assert isinstance(names["labels"], ul.Release)
 
 
 def test_the_reference_is_what_the_service_says():

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from tests.server.running import HISTOGRAM, TOP, Running, running, wait_until
+from tests.server.running import HISTOGRAM, LABELS, TOP, Running, running, wait_until
 
 from unlisted.ledger.account import Balance
 from unlisted.ledger.ledger import Ledger
@@ -42,10 +42,11 @@ def send(service: Running, name: str) -> socket.socket:
     return line
 
 
+@pytest.mark.parametrize("question", [TOP, LABELS], ids=lambda question: question["question"])
 @pytest.mark.parametrize("name", SLOW)
-def test_a_question_over_its_time_is_stopped_and_charged(hasty: Running, book: Ledger, name):
+def test_a_question_over_its_time_is_stopped_and_charged(hasty: Running, book: Ledger, name, question):
     before = balance(book, name)
-    reply = hasty.ask(f"/v1/datasets/{name}/releases", TOP)
+    reply = hasty.ask(f"/v1/datasets/{name}/releases", question)
     assert (reply.status, reply.json()["detail"]) == (500, "could not be answered; charged; see the log")
     wait_until(lambda: balance(book, name).account.reserved.rho == 0)
     assert balance(book, name).account.used.rho > before.account.used.rho

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.server.running import HIDDEN_LABEL, HISTOGRAM, TOP, Running
+from tests.server.running import HIDDEN_LABEL, HISTOGRAM, LABELS, TOP, Running
 
 from unlisted.ledger.ledger import Ledger
 
@@ -20,7 +20,10 @@ def shape(value: object) -> object:
 
 
 def test_an_empty_table_looks_like_any_other(service: Running):
-    for question in (HISTOGRAM, TOP, {**HISTOGRAM, "question": "top-histogram"}):
+    for question in (
+        *(HISTOGRAM, {**HISTOGRAM, "question": "top-histogram"}, LABELS, {**LABELS, "method": "counts"}),
+        *(TOP, {**TOP, "method": "labels"}),
+    ):
         full = service.ask("/v1/datasets/searches/releases", question)
         empty = service.ask("/v1/datasets/empty/releases", question)
         assert full.status == empty.status == 200

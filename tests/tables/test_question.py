@@ -59,6 +59,12 @@ def test_bounds_that_make_no_sense_are_refused(how: dict[str, Any], message: str
         Question(("item",), **how)
 
 
+@pytest.mark.parametrize("where", ["item =", "item = 'x", "item = (SELECT 1)", "", 5])
+def test_a_predicate_that_no_table_could_have_is_refused_before_there_is_a_table(where: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="where = "):
+        Question(("item",), where=where)
+
+
 def test_sensitivity_is_what_was_asked_for_and_nothing_from_the_data() -> None:
     """Peer 31."""
     assert Question(("item",), items_per_user=7).sensitivity == Sensitivity(7, 1)

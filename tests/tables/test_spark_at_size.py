@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
-from tests.services.spark_measures import stages
+from tests.services.spark_measures import as_at_size, capped, collected, longest_task, next_stage, stages
 from tests.tables import twin
 from tests.tables.asked import SECRET, all_counts, question
 
 import unlisted as ul
+from unlisted.mechanisms.profile import CountProfile
 from unlisted.tables import bounding, counting, thinning
+from unlisted.tables.counting import count_all
 from unlisted.tables.engines.spark import SparkEngine
 from unlisted.tables.table import table
 
@@ -23,44 +26,16 @@ PARTITIONS = 8
 
 @pytest.fixture
 def watched(spark_session: Any) -> Iterator[Any]:
-    """The session with more partitions, as a cluster has them; as before afterwards."""
-    setting = "spark.sql.shuffle.partitions"
-    before = spark_session.conf.get(setting)
-    spark_session.conf.set(setting, PARTITIONS)
-    yield spark_session
-    spark_session.conf.set(setting, before)
+    """The session, which plans as if rows were many."""
+    with as_at_size(spark_session, PARTITIONS):
+        yield spark_session
 
 
 @pytest.fixture
-def capped(spark_session: Any) -> Iterator[Any]:
-    """A session whose driver takes no more than so many bytes from one query."""
-    # The scheduler reads the setting anew for every set of tasks.
-    conf = spark_session.sparkContext._jsc.sc().conf()
-    conf.set("spark.driver.maxResultSize", str(MOST_COLLECTED))
-    yield spark_session
-    conf.remove("spark.driver.maxResultSize")
-
-
-def collected(session: Any, since: int) -> int:
-    """How many bytes tasks sent to the driver as their results."""
-    return sum(stage.resultSize() for stage in stages(session) if stage.stageId() >= since)
-
-
-def longest_task(session: Any, since: int) -> int:
-    """How many rows the busiest task got from other tasks."""
-    store = session.sparkContext._jsc.sc().statusStore()
-    longest = 0
-    for stage in stages(session):
-        if stage.stageId() >= since:
-            tasks = store.taskList(stage.stageId(), stage.attemptId(), 10_000)
-            metrics = (tasks.apply(at).taskMetrics() for at in range(tasks.size()))
-            read = [one.get().shuffleReadMetrics().recordsRead() for one in metrics if one.isDefined()]
-            longest = max([longest, *read])
-    return longest
-
-
-def next_stage(session: Any) -> int:
-    return max((stage.stageId() for stage in stages(session)), default=-1) + 1
+def narrow(spark_session: Any) -> Iterator[Any]:
+    """The session with a driver that takes little."""
+    with capped(spark_session, MOST_COLLECTED):
+        yield spark_session
 
 
 def long_tail(session: Any, items: int) -> Any:
@@ -71,15 +46,15 @@ def long_tail(session: Any, items: int) -> Any:
 
 
 def test_little_comes_to_the_driver_however_many_items_there_are(
-    capped: Any, monkeypatch: pytest.MonkeyPatch
+    narrow: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counting, "FEW_LABELS", 1000)
     bytes_of: dict[int, int] = {}
     for items in (10_000, 40_000):
-        frame = long_tail(capped, items)
+        frame = long_tail(narrow, items)
         with pytest.raises(Exception, match="maxResultSize"):
             frame.toArrow()
-        began = next_stage(capped)
+        began = next_stage(narrow)
         asked = ul.table(frame, user="user")
         releases = [
             asked.histogram("item", budget=BUDGET, items_per_user=10).run(),
@@ -87,7 +62,7 @@ def test_little_comes_to_the_driver_however_many_items_there_are(
             asked.top_histogram("item", budget=BUDGET, fetch=50, items_per_user=10).run(),
         ]
         assert all(len(release) > 0 for release in releases)
-        bytes_of[items] = collected(capped, began)
+        bytes_of[items] = collected(narrow, began)
     # Every task says how it went, in a few thousand bytes; beyond that there is next to nothing.
     assert bytes_of[40_000] < 1.5 * bytes_of[10_000]
 
@@ -116,6 +91,18 @@ def test_no_machine_gets_all_of_a_giant_or_all_of_an_item(watched: Any, monkeypa
     assert longest_task(watched, began) > 2 * fair
 
 
+def test_no_machine_gets_all_labels_of_a_count(watched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "FEW_LABELS", 0)
+    labels = 24_000
+    frame = watched.range(labels).selectExpr("id AS user", "concat('item ', id) AS item")
+    wanted = np.arange(0, labels, 100)
+    with count_all(table(frame, user="user"), question("item"), cut=2, secret=SECRET) as found:
+        assert isinstance(found, CountProfile)
+        began = next_stage(watched)
+        assert len(set(found.fetch(np.ones_like(wanted), wanted).to_pylist())) == len(wanted)
+    assert longest_task(watched, began) < 1.5 * labels / PARTITIONS
+
+
 @pytest.mark.parametrize("digits", [bounding.KEY_DIGITS, 1])
 def test_giants_keep_what_the_twin_keeps(spark_session: Any, monkeypatch: pytest.MonkeyPatch, digits: int) -> None:
     """With few digits keys tie, within a bucket and over its edge."""
@@ -130,3 +117,22 @@ def test_giants_keep_what_the_twin_keeps(spark_session: Any, monkeypatch: pytest
 
     kept = twin.bounded(twin.pairs(rows, "user", ("item",)), 5, SECRET, key)
     assert all_counts(source, question("item", items_per_user=5)) == twin.counts(kept)
+
+
+def test_who_has_no_giants_hardly_pays_for_them(watched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, asked = table(skewed(watched, 500), user="user"), question("item", items_per_user=3)
+    monkeypatch.setattr(thinning, "BUCKETS", 0)
+
+    def tasks_run() -> int:
+        began = next_stage(watched)
+        all_counts(rows, asked)
+        return sum(stage.numCompleteTasks() for stage in stages(watched) if stage.stageId() >= began)
+
+    monkeypatch.setattr(SparkEngine, "giant", 100)
+    for_giants = tasks_run()
+    monkeypatch.setattr(SparkEngine, "giant", 10_000)
+    for_none = tasks_run()
+    monkeypatch.delattr(SparkEngine, "giant")
+    # To see that there are none takes one look at each piece, and one more where few pieces were looked at first.
+    assert for_none <= tasks_run() + 2 * PARTITIONS
+    assert for_giants > for_none + 2 * PARTITIONS

@@ -44,7 +44,7 @@ def threshold_histogram_batch(mechanism: ThresholdHistogram, bits: OpenBits = fr
         rows = _Rows(_names(counts.labels))
         return _tally(runs, [(noisy, noisy > mechanism.threshold)], lambda parts: rows.of(*parts[0]))
 
-    return _in_parts(some)
+    return in_parts(some)
 
 
 def top_histogram_batch(mechanism: TopHistogram, bits: OpenBits = fresh_bits) -> Batch:
@@ -62,7 +62,7 @@ def top_histogram_batch(mechanism: TopHistogram, bits: OpenBits = fresh_bits) ->
             lambda parts: (int(parts[0][0][0]), rows.of(*parts[1])),
         )
 
-    return _in_parts(some)
+    return in_parts(some)
 
 
 def top_k_batch(mechanism: TopK, bits: OpenBits = fresh_bits) -> Batch:
@@ -73,7 +73,7 @@ def top_k_batch(mechanism: TopK, bits: OpenBits = fresh_bits) -> Batch:
         top, drawn = _largest(histogram, mechanism), bits()
         rate = float(mechanism.epsilon / ranking.sensitivity.count)
         values = np.append(top.counts.astype(np.float64), float(top.bottom + mechanism.threshold))
-        order = _race(rate * (values - values.max()), ranking.k, runs, drawn)
+        order = race(rate * (values - values.max()), ranking.k, runs, drawn)
         bottom = len(top.counts)
         # What comes after ⊥ was never drawn.
         reached = np.cumsum(order == bottom, axis=1) - (order == bottom) == 0
@@ -88,7 +88,7 @@ def top_k_batch(mechanism: TopK, bits: OpenBits = fresh_bits) -> Batch:
             lambda parts: (_ranked(*parts[0], names), tuple(parts[1][0][parts[1][1]].tolist())),
         )
 
-    return _in_parts(some)
+    return in_parts(some)
 
 
 def running_histogram_batch(mechanism: RunningHistogram, bits: OpenBits = fresh_bits) -> Batch:
@@ -118,10 +118,10 @@ def running_histogram_batch(mechanism: RunningHistogram, bits: OpenBits = fresh_
         rows = _Rows(names)
         return _tally(runs, shown_rounds, lambda parts: tuple(rows.of(*part) for part in parts))
 
-    return _in_parts(some)
+    return in_parts(some)
 
 
-def _in_parts(some: Callable[[Data, int], Counter[Hashable]]) -> Batch:
+def in_parts(some: Callable[[Data, int], Counter[Hashable]]) -> Batch:
     """Make a batch of any size from ones that fit into memory."""
 
     def batch(data: Data, runs: int) -> Counter[Hashable]:
@@ -146,7 +146,7 @@ def _noisy(counts: Matrix, law: Law, runs: int, bits: Bits) -> Matrix:
     return counts + law.sample(runs * len(counts), bits).reshape(runs, len(counts))
 
 
-def _race(scores: NDArray[np.float64], first: int, runs: int, bits: Bits) -> Matrix:
+def race(scores: NDArray[np.float64], first: int, runs: int, bits: Bits) -> Matrix:
     """Return who comes first in every run: log of an exponential draw, minus the score, smallest first."""
     uniform = (bits.words(runs * len(scores)).astype(np.float64) + 0.5) * 2.0**-64
     arrival = np.log(-np.log(np.minimum(uniform, 1 - 2.0**-53))).reshape(runs, len(scores)) - scores

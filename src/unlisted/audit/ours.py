@@ -15,6 +15,7 @@ from typing import Any
 from unlisted.audit import batches
 from unlisted.audit.histogram_laws import Histogram, threshold_histogram_law, top_histogram_law
 from unlisted.audit.interactions import REFUSED, Answers, Ask, Interaction
+from unlisted.audit.label_subjects import label_ranking_subject, labels_subject
 from unlisted.audit.neighbours import all_pairs, at_the_threshold, fresh_labels, stream_pairs, tied_at_the_cut
 from unlisted.audit.ranking_laws import top_k_law
 from unlisted.audit.stream_laws import running_histogram_law
@@ -22,6 +23,10 @@ from unlisted.audit.subject import BOTTOM, Pair, Subject
 from unlisted.errors import BudgetRefusedError
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.label_ranking import LabelRanking
+from unlisted.mechanisms.label_round import LabelRound
+from unlisted.mechanisms.label_selection import LabelSelection
+from unlisted.mechanisms.label_weights import UNIT, GivingBack, Weighing
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
 from unlisted.mechanisms.running_histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
@@ -169,6 +174,17 @@ def _stream(name: str, mechanism: RunningHistogram, *special: Pair) -> Subject:
     return stream_subject(name, mechanism, pairs)
 
 
+def _labels(name: str, *rounds: tuple[Weighing, int, int]) -> Subject:
+    """Return labels in rounds of (weighing, variance, threshold)."""
+    looks = tuple(LabelRound(one, Fraction(variance), threshold * UNIT) for one, variance, threshold in rounds)
+    return labels_subject(name, LabelSelection(looks, at_epsilon=Fraction(1)))
+
+
+def _labels_top() -> Subject:
+    selection = LabelSelection((LabelRound(Weighing(2), Fraction(9), 11 * UNIT),))
+    return label_ranking_subject("labels-top", LabelRanking(selection, 2, Fraction(1)))
+
+
 _ONE, _TWO = Sensitivity(1), Sensitivity(2)
 _LAPLACE, _GAUSSIAN = DiscreteLaplace(Fraction(1)), DiscreteGaussian(Fraction(1))
 
@@ -202,6 +218,11 @@ OURS: dict[str, Callable[[], Subject]] = {
         TopK.at(Ranking(2, 2, _ONE), epsilon=1, delta="0.002", counts_law=DiscreteGaussian(Fraction(1))),
         fetched=2,
     ),
+    "labels-weighted": lambda: _labels("labels-weighted", (Weighing(3), 9, 11)),
+    "labels-replace": lambda: _labels("labels-replace", (Weighing(2, adjacency="replace"), 9, 11)),
+    "labels-adaptive": lambda: _labels("labels-adaptive", (Weighing(3, GivingBack(8 * UNIT, 3)), 9, 11)),
+    "labels-rounds": lambda: _labels("labels-rounds", (Weighing(2), 16, 15), (Weighing(2), 9, 11)),
+    "labels-top": _labels_top,
     "pay-what-you-get": _pay_what_you_get,
     "stream-live": lambda: _stream("stream-live", RunningHistogram(_GAUSSIAN, (4, 5), 3, _ONE)),
     "stream-sticky": lambda: _stream("stream-sticky", RunningHistogram(_GAUSSIAN, (4, 5), 3, _ONE, "sticky")),

@@ -27,7 +27,7 @@ def top_k_law(mechanism: TopK, histogram: Histogram) -> OutputLaw:
     rate = mechanism.epsilon / ranking.sensitivity.count
     scores: dict[Any, Fraction] = {label: rate * count for label, count in top.items()}
     scores[BOTTOM] = rate * (bottom + mechanism.threshold)
-    ranked = OutputLaw(dict(_draws(scores, ranking.k, (), ALL)))
+    ranked = OutputLaw(dict(draws(scores, ranking.k)))
     if mechanism.counts_law is None:
         return ranked
     noise = noise_law(mechanism.counts_law)
@@ -40,11 +40,11 @@ def top_k_law(mechanism: TopK, histogram: Histogram) -> OutputLaw:
     )
 
 
-def _draws(
-    scores: dict[Any, Fraction], k: int, so_far: Ranked, chance: Decimal
+def draws(
+    scores: dict[Any, Fraction], k: int, so_far: Ranked = (), chance: Decimal = ALL
 ) -> Iterator[tuple[Ranked, Decimal]]:
     """Yield every ranking with a lower bound of its chance: weights rounded down over their sum rounded up."""
-    if len(so_far) == k or (so_far and so_far[-1] is BOTTOM):
+    if len(so_far) == k or (so_far and so_far[-1] is BOTTOM) or not scores:
         yield so_far, chance
         return
     highest = max(scores.values())
@@ -52,4 +52,4 @@ def _draws(
     for name, score in scores.items():
         share = decimal_down(exp_down(score - highest) / whole)
         left = {other: one for other, one in scores.items() if other != name}
-        yield from _draws(left, k, (*so_far, name), DOWN.multiply(chance, share))
+        yield from draws(left, k, (*so_far, name), DOWN.multiply(chance, share))

@@ -6,6 +6,7 @@ takes, and an output is a hashable value. Ours answer in one shape, in the order
     a histogram       (("soup", 12), ("bread", 7))
     a top histogram   (9, (("soup", 12),))                  the noisy threshold first
     a ranking         ("soup", "bread", BOTTOM)             BOTTOM last if ⊥ was drawn
+    labels alone      ("bread", "soup")
     several answers   a tuple of the above: questions one after the other, or the rounds of a stream
 """
 

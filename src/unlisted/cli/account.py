@@ -79,7 +79,7 @@ def create(
 @account.command("show")
 def show(name: NameArgument, ledger: LedgerOption, format: FormatOption = ListChoice.table) -> None:  # noqa: A002
     """Show what an account has spent, reserved and left."""
-    with open_ledger(ledger) as book:
+    with open_ledger(ledger, read_only=True) as book:
         balance = book.account(name).balance()
     if format is ListChoice.json:
         echo_json(balance_as_dict(balance))
@@ -90,7 +90,7 @@ def show(name: NameArgument, ledger: LedgerOption, format: FormatOption = ListCh
 @account.command("list")
 def list_accounts(ledger: LedgerOption, format: FormatOption = ListChoice.table) -> None:  # noqa: A002
     """List all accounts."""
-    with open_ledger(ledger) as book:
+    with open_ledger(ledger, read_only=True) as book:
         balances = [book.account(one.name).balance() for _, one in book.accounts()]
     if format is ListChoice.json:
         echo_json([balance_as_dict(one) for one in balances])

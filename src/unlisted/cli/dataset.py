@@ -89,7 +89,7 @@ def version(
 @dataset.command("show")
 def show(name: NameArgument, ledger: LedgerOption, format: FormatOption = ListChoice.table) -> None:  # noqa: A002
     """Show what was spent on a data set, and by whom."""
-    with open_ledger(ledger) as book:
+    with open_ledger(ledger, read_only=True) as book:
         state = book.dataset(name)
         accounts = [one for _, one in book.accounts(name)]
     if format is ListChoice.json:

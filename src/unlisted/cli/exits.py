@@ -1,7 +1,8 @@
 """What becomes of an error: one line on the standard error stream, and an exit code. Never a traceback.
 
 Exit codes: 0 done; 1 an audit or a verification found a violation; 2 bad usage or input; 3 the budget refused;
-4 failed after data was touched, and charged. A shell's own: 130 interrupted, 141 nobody reads the answer.
+4 failed or stopped after data was touched, and charged where an account pays. A shell's own: 130 interrupted
+before that, 141 nobody reads the answer.
 """
 
 from __future__ import annotations
@@ -63,22 +64,22 @@ def exits() -> Iterator[None]:
         if sys.stdout is not None:
             sys.stdout.flush()
     except ChargedFailureError as failure:
-        _leave(str(failure), CHARGED, "" if _is_kept() else "No log was kept. To keep one: unlisted --log FILE …")
+        leave(str(failure), CHARGED, "" if _is_kept() else "No log was kept. To keep one: unlisted --log FILE …")
     except BudgetRefusedError as refusal:
-        _leave(str(refusal), REFUSED)
+        leave(str(refusal), REFUSED)
     except UnlistedError as refusal:
-        _leave(_as_typed(refusal), BAD_INPUT)
+        leave(_as_typed(refusal), BAD_INPUT)
     except BrokenPipeError:
         _read_by_nobody()
     except OSError as failure:
         # An answer that cannot be written says so itself; this is a file that a verb was given.
-        _leave(f"{failure.filename or 'the output'}: {failure.strerror or 'cannot be read or written'}", BAD_INPUT)
+        leave(f"{failure.filename or 'the output'}: {failure.strerror or 'cannot be read or written'}", BAD_INPUT)
     except Exception as error:
         if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):
             raise  # bad usage, or an exit that a verb asked for
         OWNER_LOG.exception("A verb failed in a way that nobody foresaw.")
         # Its message could quote anything, and whether data was touched is not known here.
-        _leave(f"an unforeseen {type(error).__name__}; take the question as charged; see the log", CHARGED)
+        leave(f"an unforeseen {type(error).__name__}; take the question as charged; see the log", CHARGED)
 
 
 def logging_to(file: Path | None) -> AbstractContextManager[None]:
@@ -86,7 +87,8 @@ def logging_to(file: Path | None) -> AbstractContextManager[None]:
     return causes_kept_in(file, "--log")
 
 
-def _leave(message: str, code: int, hint: str = "") -> NoReturn:
+def leave(message: str, code: int, hint: str = "") -> NoReturn:
+    """End the program with a message and a code."""
     # Names of columns and files are whatever somebody called them.
     for line in filter(None, (message, hint)):
         typer.echo(f"unlisted: {escaped(line)}", err=True)

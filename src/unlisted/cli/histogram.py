@@ -37,7 +37,7 @@ def histogram(
         plan = rows.open().histogram(
             rows.item,
             budget=spent.budget(),
-            items_per_user=bounded_items(counted),
+            items_per_user=bounded_items(counted.items_per_user),
             noise=noise.value,
             account=account,
             **counted.counting(),
@@ -45,10 +45,10 @@ def histogram(
         run_and_write(plan, written, rows.source, spent.idempotency_key)
 
 
-def bounded_items(counted: CountOptions) -> int:
-    """Return --items-per-user, which a histogram cannot do without."""
-    if counted.items_per_user is None:
+def bounded_items(items_per_user: int | None) -> int:
+    """Return --items-per-user, which some questions cannot do without."""
+    if items_per_user is None:
         raise InvalidArgumentError(
             "--items-per-user", None, "given", "Say how many items one user may count for, such as 10."
         )
-    return counted.items_per_user
+    return items_per_user

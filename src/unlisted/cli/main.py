@@ -17,6 +17,7 @@ VERBS = {
     "histogram": "histogram",
     "top": "top",
     "top-histogram": "top_histogram",
+    "labels": "labels",
     "preview": "preview",
     "account": "account",
     "dataset": "dataset",

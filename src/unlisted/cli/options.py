@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unlisted.asking import Counting, Fetch, PrivateTable, table
+from unlisted.asking import Counting, PrivateTable, table
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger.extra import ledger_class
+from unlisted.planning import Fetch
 from unlisted.privacy.guarantee import Budget
+from unlisted.privacy.sensitivity import Adjacency
 
 if TYPE_CHECKING:
     from unlisted.ledger.account import Account
@@ -52,6 +54,11 @@ class AdjacencyChoice(StrEnum):
 
     add_remove = "add-remove"
     replaced = "replace"
+
+    @property
+    def known(self) -> Adjacency:
+        """What the library calls it."""
+        return "add_remove" if self is AdjacencyChoice.add_remove else "replace"
 
 
 @dataclass(frozen=True)
@@ -127,17 +134,34 @@ class UnreadOptions:
     ] = None
 
 
+ItemsPerUserOption = Annotated[
+    int | None,
+    typer.Option(
+        help="The most distinct items one user counts for; a random choice is kept of users with more.",
+        rich_help_panel=COUNT_PANEL,
+    ),
+]
+WhereOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PREDICATE",
+        help="""A condition on rows, such as "day >= DATE '2025-01-01' AND device = 'phone'".""",
+        rich_help_panel=COUNT_PANEL,
+    ),
+]
+AdjacencyOption = Annotated[
+    AdjacencyChoice,
+    typer.Option(
+        help="Protect a user's presence, or also what a present user holds.", rich_help_panel=COUNT_PANEL
+    ),
+]
+
+
 @dataclass(frozen=True)
 class CountOptions:
     """What is counted, and how much one user can matter."""
 
-    items_per_user: Annotated[
-        int | None,
-        typer.Option(
-            help="The most distinct items one user counts for; a random choice is kept of users with more.",
-            rich_help_panel=COUNT_PANEL,
-        ),
-    ] = None
+    items_per_user: ItemsPerUserOption = None
     count: Annotated[CountChoice, typer.Option(help="Count users, or rows.", rich_help_panel=COUNT_PANEL)] = (
         CountChoice.users
     )
@@ -147,20 +171,8 @@ class CountOptions:
             help="With --count rows: the most rows of one user that one item counts.", rich_help_panel=COUNT_PANEL
         ),
     ] = None
-    where: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PREDICATE",
-            help="""A condition on rows, such as "day >= DATE '2025-01-01' AND device = 'phone'".""",
-            rich_help_panel=COUNT_PANEL,
-        ),
-    ] = None
-    adjacency: Annotated[
-        AdjacencyChoice,
-        typer.Option(
-            help="Protect a user's presence, or also what a present user holds.", rich_help_panel=COUNT_PANEL
-        ),
-    ] = AdjacencyChoice.add_remove
+    where: WhereOption = None
+    adjacency: AdjacencyOption = AdjacencyChoice.add_remove
 
     def counting(self) -> Counting:
         """Return the options as the library takes them."""
@@ -168,7 +180,7 @@ class CountOptions:
             count="users" if self.count is CountChoice.users else "rows",
             rows_per_item=self.rows_per_item,
             where=self.where,
-            adjacency="add_remove" if self.adjacency is AdjacencyChoice.add_remove else "replace",
+            adjacency=self.adjacency.known,
         )
 
 
@@ -270,9 +282,9 @@ class OutputOptions:
     ] = None
 
 
-def open_ledger(url: str, *, create: bool = False) -> Ledger:
+def open_ledger(url: str, *, create: bool = False, read_only: bool = False) -> Ledger:
     """Open the ledger that was named. A mistyped name must not begin a new one that looks in order."""
-    return ledger_class()(url, create=create)
+    return ledger_class()(url, create=create, read_only=read_only)
 
 
 def read_fetch(text: str | None) -> Fetch | None:

@@ -13,6 +13,7 @@ import typer
 
 from unlisted.cli.exits import CHARGED
 from unlisted.cli.options import FormatChoice, OutputOptions
+from unlisted.cli.stopping import stoppable, what_is_kept
 from unlisted.cli.writing import require_writable, write_file
 from unlisted.errors import InvalidArgumentError
 from unlisted.formats import as_csv, as_json, as_parquet
@@ -35,7 +36,7 @@ _WRITERS: dict[FormatChoice, Callable[[Release], bytes]] = {
 def run_and_write(plan: Plan, options: OutputOptions, source: str, idempotency_key: str | None = None) -> None:
     """Run a plan and put its release where it was asked for."""
     check_writable(options, source)
-    with working("Counting"):
+    with stoppable(what_is_kept(plan.account)), working("Counting"):
         release = plan.run(idempotency_key=idempotency_key)
     write_release(release, options)
     if release.stamp is not None:
@@ -187,7 +188,13 @@ def _missing(release: Release) -> str:
         what = "nothing else" if release.rows else "nothing"
         early = f"The ranking ended after {len(release):,} of {plan['k']:,}: {what} was common enough to tell."
         return "" if release.complete else early
-    needed = plan["users_needed"]
+    needed, alone = plan["users_needed"], plan.get("users_needed_of_one_item")
+    if alone is not None and plan["items_per_user"] > 1:
+        return (
+            f"A value needs about {alone['50']:,} users who have no other, or {needed['50']:,} who have "
+            f"{plan['items_per_user']:,} each; from {alone['99']:,} or {needed['99']:,} on it almost surely "
+            "appears."
+        )
     beyond = " beyond the first count left out" if plan["users_needed_above_cut"] else ""
     return (
         f"Values with fewer than about {needed['50']:,} {counted}{beyond} are held back; "

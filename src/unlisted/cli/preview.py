@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import typer
 
-from unlisted.asking import histogram_plan, priced_by, top_histogram_plan, top_plan
 from unlisted.bills import Payer
 from unlisted.cli.groups import grouped
 from unlisted.cli.histogram import NoiseOption, bounded_items
+from unlisted.cli.labels import WeighOptions
 from unlisted.cli.options import (
     BudgetOptions,
     CountOptions,
@@ -21,6 +21,8 @@ from unlisted.cli.options import (
 from unlisted.cli.output import check_preview, write_preview
 from unlisted.cli.top import RankOptions
 from unlisted.cli.top_histogram import FetchOption
+from unlisted.label_planning import labels_plan, top_plan
+from unlisted.planning import histogram_plan, priced_by, top_histogram_plan
 from unlisted.plans import Plan
 from unlisted.tables.question import Question
 
@@ -37,7 +39,7 @@ def preview_histogram(
     noise: NoiseOption = NoiseChoice.auto,
 ) -> None:
     """Preview `unlisted histogram`."""
-    bounded_items(counted)
+    bounded_items(counted.items_per_user)
 
     def counted_all(account: Payer | None) -> Plan:
         question = _question(named, counted)
@@ -80,7 +82,22 @@ def preview_top_histogram(
     _write(lambda _: top_histogram_plan(question, spent.budget(), fetch, noise.value), spent, written)
 
 
-def _question(named: UnreadOptions, counted: CountOptions) -> Question:
+@preview.command("labels")
+@grouped
+def preview_labels(
+    named: UnreadOptions, weighed: WeighOptions, spent: BudgetOptions, written: OutputOptions
+) -> None:
+    """Preview `unlisted labels`."""
+    bounded_items(weighed.items_per_user)
+
+    def found(account: Payer | None) -> Plan:
+        question = _question(named, weighed)
+        return labels_plan(question, spent.budget(), weighed.method.value, one_shot=account is None)
+
+    _write(found, spent, written)
+
+
+def _question(named: UnreadOptions, counted: CountOptions | WeighOptions) -> Question:
     # The price does not depend on the name of a column, so none needs to be said.
     items = tuple(named.item or ["item"])
     return Question(items, items_per_user=counted.items_per_user, **counted.counting())

@@ -20,6 +20,7 @@ from unlisted.cli.options import (
     SourceOptions,
 )
 from unlisted.cli.output import check_writable, working, write_file, write_release
+from unlisted.cli.stopping import stoppable
 from unlisted.errors import InvalidArgumentError
 from unlisted.formats import as_json
 from unlisted.releases import guarantee_as_dict
@@ -107,6 +108,14 @@ class CourseOptions:
             rich_help_panel=SOURCE_PANEL,
         ),
     ] = None
+    source: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What the ledger calls the rows: the source of the data set whose account pays.",
+            rich_help_panel=SOURCE_PANEL,
+        ),
+    ] = "a stream"
 
     def options(self) -> StreamOptions:
         """Return the options as the library takes them."""
@@ -119,6 +128,7 @@ class CourseOptions:
             where=self.where,
             user=self.user,
             item=self.item or "item",
+            source=self.source,
         )
 
 
@@ -205,7 +215,8 @@ def push(folder: FolderArgument, brought: RoundOptions, written: OutputOptions) 
     """Take in one round and write its release. The same round again gives the same release."""
     check_writable(written, brought.source)
     into = Stream.open(folder)
-    with working("Counting"):
+    again = "a round that was not taken in can be pushed again and costs nothing more"
+    with stoppable(again), working("Counting"):
         release = into.push(brought.rows(into), number=brought.round, fill_gaps=brought.fill_gaps)
     if release is None:
         every = into.settings.release_every

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from unlisted.asking import Priced
 from unlisted.bills import Payer
 from unlisted.cli.groups import grouped
 from unlisted.cli.options import (
@@ -21,7 +21,16 @@ from unlisted.cli.options import (
 )
 from unlisted.cli.output import run_and_write
 from unlisted.errors import InvalidArgumentError
+from unlisted.planning import Priced
 from unlisted.privacy.guarantee import Budget
+
+
+class RankMethodChoice(StrEnum):
+    """How a ranking is found."""
+
+    auto = "auto"
+    gumbel = "gumbel"
+    labels = "labels"
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,14 @@ class RankOptions:
         bool,
         typer.Option("--counts", help="Also release the winners' counts.", rich_help_panel=COUNT_PANEL),
     ] = False
+    method: Annotated[
+        RankMethodChoice,
+        typer.Option(
+            help="Rank the largest counts (gumbel), or find the labels first and rank those (labels), which needs "
+            "--items-per-user.",
+            rich_help_panel=COUNT_PANEL,
+        ),
+    ] = RankMethodChoice.auto
     per_item_epsilon: Annotated[
         str | None,
         typer.Option(
@@ -56,11 +73,12 @@ class RankOptions:
 
     def priced(self, spent: BudgetOptions) -> Priced:
         """Return the options as the library takes them."""
+        said = Priced(counts=self.counts, method=self.method.value)
         if self.per_item_epsilon is None:
-            return Priced(counts=self.counts)
+            return said
         if spent.delta is None:
             raise InvalidArgumentError("--delta", None, "given with --per-item-epsilon")
-        return Priced(counts=self.counts, per_item_epsilon=self.per_item_epsilon, delta=spent.delta)
+        return Priced(**said, per_item_epsilon=self.per_item_epsilon, delta=spent.delta)
 
     def budget(self, spent: BudgetOptions, account: Payer | None) -> Budget | None:
         """Return the budget for the whole question, unless each draw has its price, here or by the account."""

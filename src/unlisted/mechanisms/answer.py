@@ -1,7 +1,7 @@
 """What a mechanism gives out: labels, perhaps counts, and what they cost.
 
-The order of the rows is a function of what is released: by noisy count and then label, or by rank. Scan order,
-true counts and the path that produced the rows cannot be read from it.
+The order of the rows is a function of what is released: by noisy count and then label, by rank, or by label. Scan
+order, true counts and the path that produced the rows cannot be read from it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from unlisted.privacy.guarantee import Guarantee
 class Answer:
     """The rows that a mechanism released.
 
-    `counts` is None for a bare ranking. `stopped` is true if a ranking ended because ⊥ was drawn;
-    `noisy_threshold` is there where a mechanism gives it away for free. `spent` is what was used of the ceiling;
-    only a filter that reserved the ceiling first may hand the rest back.
+    `counts` is None for a bare ranking and for bare labels. `stopped` is true if a ranking ended before it had k
+    labels; `noisy_threshold` is there where a mechanism gives it away for free. `spent` is what was used of the
+    ceiling; only a filter that reserved the ceiling first may hand the rest back.
     """
 
     labels: pa.Array
@@ -38,6 +38,12 @@ class Answer:
         """Put released rows in the order of their noisy count, largest first, then of their label."""
         rows = label_rules.order(labels, counts)
         return cls(label_rules.take(labels, rows), counts[rows], spent, noisy_threshold=noisy_threshold)
+
+    @classmethod
+    def of_labels(cls, labels: pa.Array, spent: Guarantee) -> Answer:
+        """Put released labels in their own order, with nothing beside them."""
+        rows = label_rules.order(labels, np.zeros(len(labels), dtype=np.int64))
+        return cls(label_rules.take(labels, rows), None, spent)
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unlisted.errors import ChargedFailureError, InvalidArgumentError
-from unlisted.mechanisms import labels as label_rules
+from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.counts import add_noise
 from unlisted.mechanisms.profile import CountProfile
 from unlisted.noise.binomial import binomial, subset
@@ -31,16 +30,8 @@ def release_lazily(
     large = profile.large
     noisy = add_noise(large.counts, law.sample(len(large), bits))
     passed = np.flatnonzero(noisy > threshold)
-    named, lifted = label_rules.take(large.labels, passed), noisy[passed]
     counts, ranks, noise = _draw_small(profile, law, threshold, bits)
-    if len(counts) == 0:
-        return named, lifted
-    fetched = label_rules.plain(profile.fetch(counts, ranks))
-    if len(fetched) != len(counts):
-        # The data changed between two looks at it. What was drawn is spent.
-        raise ChargedFailureError
-    both = pa.concat_arrays([named, fetched.cast(named.type)]) if len(named) else fetched
-    return both, np.concatenate([lifted, add_noise(counts, noise)])
+    return profile.named(passed, counts, ranks), np.concatenate([noisy[passed], add_noise(counts, noise)])
 
 
 def _draw_small(

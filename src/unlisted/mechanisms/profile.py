@@ -14,11 +14,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unlisted.errors import InvalidCountsError
+from unlisted.errors import ChargedFailureError, InvalidCountsError
+from unlisted.mechanisms import labels as label_rules
 from unlisted.mechanisms.counts import BoundedCounts
 
 FetchLabels = Callable[[NDArray[np.int64], NDArray[np.int64]], pa.Array]
-"""(counts, ranks) -> labels, one each: the label at `rank` (from 0, in label order) among those counts."""
+"""(counts, ranks) -> labels, one each: the label at `rank` (from 0) among those counts.
+
+Ranks are in label order, or with all counts in any order that the draws have no part in."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,35 @@ class CountProfile:
             raise InvalidCountsError("A profile's small counts must all lie below its large ones.")
         if self.fetched is not None:
             self._check_top(self.fetched)
+
+    def in_a_row(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return all counts, the large ones first and the small ones by size, and how many labels have each."""
+        small = sorted(self.small.items())
+        counts = np.array([count for count, _ in small], dtype=np.int64)
+        labels = np.array([labels for _, labels in small], dtype=np.int64)
+        ones = np.ones(len(self.large), dtype=np.int64)
+        return np.concatenate([self.large.counts, counts]), np.concatenate([ones, labels])
+
+    def at(self, positions: NDArray[np.int64]) -> tuple[pa.Array, NDArray[np.int64]]:
+        """Return the labels at some positions of that row, in which each has its own, and their counts."""
+        counts, times = self.in_a_row()
+        ends = np.cumsum(times)
+        found = np.searchsorted(ends, positions, side="right")
+        ranks = positions - (ends - times)[found]
+        large, small = np.flatnonzero(found < len(self.large)), np.flatnonzero(found >= len(self.large))
+        labels = self.named(found[large], counts[found[small]], ranks[small])
+        return label_rules.take(labels, np.argsort(np.concatenate([large, small]))), counts[found]
+
+    def named(self, large: NDArray[np.int64], counts: NDArray[np.int64], ranks: NDArray[np.int64]) -> pa.Array:
+        """Return some of the large labels, and then those at these ranks of these small counts."""
+        named = label_rules.take(self.large.labels, large)
+        if len(counts) == 0:
+            return named
+        fetched = label_rules.plain(self.fetch(counts, ranks))
+        if len(fetched) != len(counts):
+            # The data changed between two looks at it. What was drawn is spent.
+            raise ChargedFailureError
+        return pa.concat_arrays([named, fetched.cast(named.type)]) if len(named) else fetched
 
     def _check_top(self, fetched: int) -> None:
         listed = len(self.large) + sum(self.small.values())

@@ -116,17 +116,26 @@ class RunningHistogram:
         return noise_price(self.law, items * squares, self.sensitivity.count)
 
     def escape(self) -> Fraction:
-        """Bound from above the chance that a label only one unit holds is shown in any release."""
-        one = sum(
+        """Bound from above the chance that a label only one unit holds is shown in any release.
+
+        However a unit shares its rounds among labels, nothing is worse than one of the two ends: all rounds in the
+        same few labels, or every round in others.
+        """
+        places = self.rounds_per_unit * self.sensitivity.require_items("A running histogram")
+        ends = {1, self.rounds_per_unit}
+        return max(any_of_up(self._shown_alone(rounds), places // rounds) for rounds in ends)
+
+    def _shown_alone(self, rounds: int) -> Fraction:
+        """Bound from above the chance that a label is ever shown that one unit alone brings, in so many rounds."""
+        count = rounds * self.sensitivity.count
+        chance = sum(
             (
-                steps_with_popcount(ones, self.steps)
-                * self.law.sum_tail(ones, threshold - self.lowest_threshold + 1)
+                steps_with_popcount(ones, self.steps) * self.law.sum_tail(ones, threshold - count + 1)
                 for ones, threshold in enumerate(self.thresholds, start=1)
             ),
             start=Fraction(0),
         )
-        items = self.sensitivity.require_items("A running histogram")
-        return any_of_up(min(one, Fraction(1)), self.rounds_per_unit * items)
+        return min(chance, Fraction(1))
 
     def guarantee(self) -> Guarantee:
         """Return the cost of the whole stream, paid before its first round."""

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms import labels as label_rules
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.counts import BoundedCounts, Largest, Ties, add_noise
 from unlisted.mechanisms.pricing import noise_price, with_escape
+from unlisted.mechanisms.profile import CountProfile
 from unlisted.mechanisms.top_histogram import rivals
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.gumbel import first_in_race
@@ -110,25 +117,46 @@ class TopK:
     def _cost_of(self, draws: int) -> Guarantee:
         return with_escape(draws * self.draw_price() + self.counts_price(), self.escape())
 
-    def release(self, counts: BoundedCounts, bits: Bits | None = None) -> Answer:
+    def release(self, counts: BoundedCounts | CountProfile, bits: Bits | None = None) -> Answer:
         """Rank, and say how many draws it took."""
         bits = bits or fresh_bits()
         top = self._ranked(counts)
-        rate = self.epsilon / self.ranking.sensitivity.count
-        order, stopped = first_in_race(top.counts, top.bottom + self.threshold, rate, self.ranking.k, bits)
+        rate, bottom = self.epsilon / self.ranking.sensitivity.count, top.bottom + self.threshold
+        order, stopped = first_in_race(top.counts, bottom, rate, self.ranking.k, bits, top.times)
+        labels, counted = top.at(order)
         noisy = None
         if self.counts_law is not None:
-            noisy = add_noise(top.counts[order], self.counts_law.sample(len(order), bits))
-        labels = label_rules.take(top.labels, order)
+            noisy = add_noise(counted, self.counts_law.sample(len(order), bits))
         return Answer(labels, noisy, self._cost_of(len(order) + stopped), stopped)
 
-    def _ranked(self, counts: BoundedCounts) -> Largest:
+    def _ranked(self, counts: BoundedCounts | CountProfile) -> _Ranked:
         ranking = self.ranking
-        counts.require(ranking.sensitivity, counts.minimum_count)
+        listed = counts.large if isinstance(counts, CountProfile) else counts
+        listed.require(ranking.sensitivity, listed.minimum_count)
+        if isinstance(counts, CountProfile):
+            if ranking.fetched is not None or counts.fetched is not None:
+                raise InvalidCountsError("Only a ranking of the whole histogram is read from a profile of it.")
+            return _Ranked(*counts.in_a_row(), listed.floor, counts.at)
         if counts.ties == "unknown" and ranking.ties == "label" and ranking.fetched is not None:
             raise InvalidCountsError("Ties were broken in an unknown way; ask with ties='unknown'.")
         if ranking.fetched is not None:
-            return counts.largest(ranking.fetched)
+            return _listed(counts.largest(ranking.fetched))
         if counts.fetched is not None:
             raise InvalidCountsError("Ranking the whole histogram needs all counts; say how many were fetched.")
-        return Largest(counts.labels, counts.counts, counts.floor)
+        return _listed(Largest(counts.labels, counts.counts, counts.floor))
+
+
+class _Ranked(NamedTuple):
+    """What is ranked: counts, how many labels have each (one if None), what ⊥ has, and who is at a position."""
+
+    counts: NDArray[np.int64]
+    times: NDArray[np.int64] | None
+    bottom: int
+    at: Callable[[NDArray[np.int64]], tuple[pa.Array, NDArray[np.int64]]]
+
+
+def _listed(top: Largest) -> _Ranked:
+    """Rank labels that are listed one by one."""
+    return _Ranked(
+        top.counts, None, top.bottom, lambda order: (label_rules.take(top.labels, order), top.counts[order])
+    )

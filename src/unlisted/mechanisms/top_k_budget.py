@@ -34,8 +34,8 @@ def top_k_for_budget(
         raise InvalidArgumentError("counts_share", counts_share, "above 0 and below 1")
     found = sorted(_ways(budget, ranking, share if counts else Fraction(0)), key=lambda named: named[1].threshold)
     (way, best), others = found[0], found[1:]
-    reason = f"Draws {way} have the lowest threshold, {float(best.threshold):.6g}"
-    against = ", ".join(f"{float(one.threshold):.6g} {other}" for other, one in others)
+    reason = f"Draws {way} have the lowest threshold, {_said(best.threshold)}"
+    against = ", ".join(f"{_said(one.threshold)} {other}" for other, one in others)
     return Calibrated(best, f"{reason}; against {against}." if against else f"{reason}.")
 
 
@@ -71,3 +71,8 @@ def _with_rho(rho: Fraction, delta: Fraction, ranking: Ranking, share: Fraction)
         moved = sensitivity.coordinates_within(ranking.k)
         law = DiscreteGaussian(round_up(moved * sensitivity.count**2 / (2 * rho * share), _DIGITS))
     return TopK.at(ranking, epsilon=epsilon, delta=delta, counts_law=law)
+
+
+def _said(threshold: Fraction) -> str:
+    """Write a threshold as a plan does, with six digits and never as lower than it is."""
+    return f"{float(round_up(threshold, 6)):.6g}"

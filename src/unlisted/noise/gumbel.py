@@ -28,6 +28,8 @@ from unlisted.privacy.rounding import log_down, log_up
 _TRUSTED = 2.0**-40
 _EDGE = 2.0**20
 _STEP = 64
+_AT_ONCE = 1 << 18
+"""So many runners are drawn at a time."""
 
 
 @dataclass
@@ -40,6 +42,7 @@ class _Runner:
     error: float
     drawn: int
     width: int = _STEP
+    is_bottom: bool = False
 
     def sharpen(self, width: int, bits: Bits) -> None:
         while self.width < width:
@@ -57,19 +60,27 @@ class _Runner:
 
 
 def first_in_race(
-    values: NDArray[np.int64], bottom: Fraction, rate: Fraction, first: int, bits: Bits
+    values: NDArray[np.int64],
+    bottom: Fraction | None,
+    rate: Fraction,
+    first: int,
+    bits: Bits,
+    times: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.int64], bool]:
     """Rank counts and ⊥ by rate·value plus Gumbel noise; return who comes before ⊥ and whether ⊥ was reached.
 
     Law: positions are drawn one after the other without replacement with probability proportional to
     e^(rate·value), among the counts and a ⊥ of value `bottom`, until `first` positions are out or ⊥ is drawn.
+    Without a `bottom` there is no ⊥, and the race ends when all positions are out. With `times`, value i is that
+    of `times[i]` runners in a row, and positions count them all.
     """
-    runners = _fastest(values, bottom, rate, first, bits)
+    runners = _fastest(_Field(values, times, bottom), rate, first, bits)
     race = _Race(rate, bits)
     runners.sort(key=cmp_to_key(race.compare))
     order = [runner.position for runner in runners[:first]]
-    if len(values) in order:
-        return np.array(order[: order.index(len(values))], dtype=np.int64), True
+    for place, runner in enumerate(runners[:first]):
+        if runner.is_bottom:
+            return np.array(order[:place], dtype=np.int64), True
     return np.array(order, dtype=np.int64), False
 
 
@@ -104,29 +115,60 @@ class _Race:
             width *= 2
 
 
-def _fastest(values: NDArray[np.int64], bottom: Fraction, rate: Fraction, first: int, bits: Bits) -> list[_Runner]:
-    """Keep every runner that could be among the first so many, with certainty; ⊥ has the last position."""
-    everyone = len(values) + 1
-    top = int(values.max()) if len(values) else 0
-    behind = np.empty(everyone)
-    behind[:-1] = (values - top).astype(np.float64)
-    behind[-1] = float(bottom - top)
-    drawn = bits.words(everyone)
-    log_exponential, error = _log_exponential(drawn)
-    estimate = log_exponential - float(rate) * behind
-    error += _TRUSTED * (np.abs(log_exponential) + np.abs(float(rate) * behind))
-    latest = np.partition(estimate + error, min(first, everyone) - 1)[min(first, everyone) - 1]
-    kept = np.flatnonzero(estimate - error <= latest)
-    return [
-        _Runner(
-            position=int(i),
-            value=Fraction(int(values[i])) if i < len(values) else bottom,
-            estimate=float(estimate[i]),
-            error=float(error[i]),
-            drawn=int(drawn[i]),
-        )
-        for i in kept
-    ]
+class _Field:
+    """Everybody in the race, by position; ⊥, if there is one, has the last."""
+
+    def __init__(
+        self, values: NDArray[np.int64], times: NDArray[np.int64] | None, bottom: Fraction | None
+    ) -> None:
+        self._values = values
+        self._ends = None if times is None else np.cumsum(times)
+        self._bottom = bottom
+        self._counted = len(values) if self._ends is None else int(self._ends[-1]) if len(values) else 0
+        self._top = int(values.max()) if len(values) else 0
+
+    def __len__(self) -> int:
+        return self._counted + (self._bottom is not None)
+
+    def behind(self, begin: int, end: int) -> NDArray[np.float64]:
+        """Return how far some are from the highest value."""
+        behind = np.empty(end - begin)
+        counted = np.arange(begin, min(end, self._counted))
+        behind[: len(counted)] = (self._values_at(counted) - self._top).astype(np.float64)
+        if self._bottom is not None and end > self._counted:
+            behind[-1] = float(self._bottom - self._top)
+        return behind
+
+    def runner(self, position: int, drawn: int, estimate: float, error: float) -> _Runner:
+        if self._bottom is not None and position == self._counted:
+            return _Runner(position, self._bottom, estimate, error, drawn, is_bottom=True)
+        value = Fraction(int(self._values_at(np.array([position]))[0]))
+        return _Runner(position, value, estimate, error, drawn)
+
+    def _values_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        if self._ends is None:
+            return self._values[positions]
+        return self._values[np.searchsorted(self._ends, positions, side="right")]
+
+
+def _fastest(field: _Field, rate: Fraction, first: int, bits: Bits) -> list[_Runner]:
+    """Keep every runner that could be among the first so many, with certainty."""
+    positions, drawn = np.zeros(0, np.int64), np.zeros(0, np.uint64)
+    estimate, error = np.zeros(0), np.zeros(0)
+    # A part of them at a time, and of those before only who can still be first: millions need little memory.
+    for begin in range(0, len(field), _AT_ONCE):
+        end = min(begin + _AT_ONCE, len(field))
+        words, ahead = bits.words(end - begin), float(rate) * field.behind(begin, end)
+        log_exponential, inexact = _log_exponential(words)
+        positions = np.concatenate([positions, np.arange(begin, end)])
+        drawn = np.concatenate([drawn, words])
+        estimate = np.concatenate([estimate, log_exponential - ahead])
+        error = np.concatenate([error, inexact + _TRUSTED * (np.abs(log_exponential) + np.abs(ahead))])
+        last = min(first, len(positions)) - 1
+        kept = np.flatnonzero(estimate - error <= np.partition(estimate + error, last)[last])
+        positions, drawn, estimate, error = positions[kept], drawn[kept], estimate[kept], error[kept]
+    columns = (column.tolist() for column in (positions, drawn, estimate, error))
+    return [field.runner(*one) for one in zip(*columns, strict=True)]
 
 
 def _log_exponential(drawn: NDArray[np.uint64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

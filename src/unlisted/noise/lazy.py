@@ -22,7 +22,7 @@ _BLOCK = 1 << 18
 
 def bernoulli(probability: Bounds, bits: Bits) -> bool:
     """Flip a coin that is true with exactly the probability that the bounds close in on."""
-    return _decide(probability, bits.integer(STEP), bits)
+    return decide(probability, bits.integer(STEP), bits)
 
 
 def bernoulli_many(probability: Bounds, n: int, bits: Bits) -> int:
@@ -33,11 +33,11 @@ def bernoulli_many(probability: Bounds, n: int, bits: Bits) -> int:
         drawn = bits.words(min(_BLOCK, n - start))
         true += int(np.count_nonzero(drawn < np.uint64(min(low, _LARGEST))))
         unsure = drawn[(drawn >= np.uint64(min(low, _LARGEST))) & (drawn <= np.uint64(min(high, _LARGEST)))]
-        true += sum(_decide(probability, int(prefix), bits) for prefix in unsure)
+        true += sum(decide(probability, int(prefix), bits) for prefix in unsure)
     return true
 
 
-def _decide(probability: Bounds, drawn: int, bits: Bits) -> bool:
+def decide(probability: Bounds, drawn: int, bits: Bits) -> bool:
     """Compare a uniform number whose first bits are drawn with a probability; draw more until it is clear."""
     width = STEP
     while True:

@@ -106,17 +106,6 @@ def any_of_up(p: Fraction, n: int) -> Fraction:
     return Fraction(1) if kept.adjusted() < -DIGITS else min(Fraction(1), round_up(1 - Fraction(kept)))
 
 
-def one_of_down(p: Fraction, n: int) -> Fraction:
-    """Bound from below the chance q for which any of n independent events of chance q has chance p.
-
-    This is the per-label failure 1 - (1-p)^(1/n); it is at least p/n.
-    """
-    if n == 1 or p <= 0:
-        return max(p, Fraction(0))
-    digits = DIGITS + _leading_zeros(p / n) + 10
-    return round_down(1 - exp_up(log_up(1 - p, digits) / n, digits))
-
-
 def _power(x: Fraction, n: int, rounding: str) -> Fraction:
     # Ten digits more than a bound carries: as many as the products of a very large n could lose.
     return Fraction(_squared(x, n, _context(rounding, DIGITS + 10)))

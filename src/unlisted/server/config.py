@@ -56,12 +56,16 @@ class Offer:
 
 @dataclass(frozen=True)
 class StreamOffer:
-    """A stream whose releases may be looked at by whoever has a grant on its data set."""
+    """A stream whose releases may be looked at by whoever has a grant on its data set.
+
+    An account of the data set must have paid for it, unless the owner says that it is `outside_budget`.
+    """
 
     name: str
     folder: Path
     dataset: str
     description: str = ""
+    outside_budget: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,8 @@ def _stream(name: str, told: _Section, datasets: Mapping[str, Offer]) -> StreamO
     if folder is None or dataset not in datasets:
         allowed = "given, with `dataset`, one of the data sets: whose grants allow to look at it"
         raise InvalidArgumentError(f"streams.{name}.folder", folder, allowed)
-    offer = StreamOffer(name, folder, dataset, told.text("description", ""))
+    outside = told.flag("outside_budget", default=False)
+    offer = StreamOffer(name, folder, dataset, told.text("description", ""), outside)
     told.end()
     return offer
 

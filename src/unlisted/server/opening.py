@@ -1,15 +1,20 @@
-"""Before a service starts: its data sets are in the ledger, and are there what the configuration says they are."""
+"""Before a service starts: its data sets are in the ledger, and are there what the configuration says they are.
+
+So are its streams: whoever may ask about a data set may look at its streams too, so both spend one budget.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 
 from unlisted.asking import PrivateTable, table
-from unlisted.errors import InvalidArgumentError
+from unlisted.errors import InvalidArgumentError, StreamError
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.state import DatasetState
 from unlisted.ledger.terms import amount_of
-from unlisted.server.config import Config, Offer
+from unlisted.server.config import Config, Offer, StreamOffer
+from unlisted.streams.stream import Stream
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.question import require_column
 from unlisted.tables.table import source_name
@@ -27,6 +32,9 @@ def open_datasets(config: Config, ledger: Ledger) -> None:
             _require_same(offer, known[name])
         else:
             _require_columns(offer)
+    for stream in config.streams.values():
+        if not stream.outside_budget:
+            _require_paid(stream, config.datasets[stream.dataset], ledger)
     for name, offer in config.datasets.items():
         if name in known:
             if offer.version is not None and offer.version != known[name].version:
@@ -78,3 +86,35 @@ def _require_same(offer: Offer, held: DatasetState) -> None:
         if fixed is not None and told != fixed:
             hint = "What a data set is never changes; give the new one another name."
             raise InvalidArgumentError(f"datasets.{offer.name}.{argument}", told, f"{fixed!r}, as opened", hint)
+
+
+def _require_paid(offer: StreamOffer, data: Offer, ledger: Ledger) -> None:
+    """Refuse a stream that protects others than its data set does, or that no account of the data set paid for."""
+    argument = f"streams.{offer.name}.folder"
+    try:
+        stream = Stream.open(offer.folder)
+        protected, is_paid = stream.settings.protected, _is_paid(stream, data.name, ledger)
+    except StreamError as reason:
+        raise InvalidArgumentError(argument, str(offer.folder), "the folder of a stream", str(reason)) from None
+    hint = (
+        "Its releases would come on top of the budget. If that is meant, say outside_budget = true in "
+        f"[streams.{offer.name}]."
+    )
+    if protected != data.user:
+        allowed = f"a stream that protects {data.user!r}, as the data set {data.name!r} does"
+        raise InvalidArgumentError(argument, f"a stream that protects {protected}", allowed, hint)
+    if not is_paid:
+        allowed = f"a stream that an account of the data set {data.name!r} paid for in this ledger"
+        raise InvalidArgumentError(argument, str(offer.folder), allowed, hint)
+
+
+def _is_paid(stream: Stream, dataset: str, ledger: Ledger) -> bool:
+    """Return whether the ledger says that these very settings were paid for on this data set."""
+    stamp, settings = stream.stamp, hashlib.sha256(stream.settings.to_bytes()).hexdigest()
+    if stamp is None or stamp["dataset"] != dataset:
+        return False
+    return any(
+        (entry.number, entry.hash) == (stamp["entry"], stamp["hash"])
+        and entry.body.get("release_sha256") == settings
+        for entry in ledger.history(dataset, str(stamp["account"]))
+    )

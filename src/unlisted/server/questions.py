@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from unlisted.asking import Counting, Priced, PrivateTable
+from unlisted.asking import Counting, PrivateTable
 from unlisted.bills import Payer
 from unlisted.errors import InvalidArgumentError
+from unlisted.label_planning import LabelMethod, require_method, require_ranking_method
 from unlisted.mechanisms.families import Noise
+from unlisted.planning import Priced, RankingMethod
 from unlisted.plans import Plan
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import exact, whole
@@ -19,11 +21,21 @@ from unlisted.server.config import Offer
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.question import LONGEST_LABEL, Count
 
-Kind = Literal["histogram", "top", "top-histogram"]
+Kind = Literal["histogram", "top", "top-histogram", "labels"]
 
 LEAST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**12), 10**6
 LEAST_DELTA, LARGEST_BOUND = Fraction(1, 10**100), 10**9
 """Far beyond what anybody would ask. Calibrating for what lies outside takes long, and answers no question."""
+
+_RANKING_ALONE = ("k", "per_item_epsilon", "counts")
+_FOREIGN: dict[Kind, tuple[str, ...]] = {
+    "histogram": (*_RANKING_ALONE, "fetch", "method"),
+    "top": ("noise",),
+    "top-histogram": (*_RANKING_ALONE, "method"),
+    # Labels are lifted by the users who have them: there are no rows to count.
+    "labels": (*_RANKING_ALONE, "fetch", "noise", "count", "rows_per_item"),
+}
+"""The fields that each kind of question has no use for."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,7 @@ class Asked:
     rows_per_item: int | None = None
     where: str | None = None
     noise: Noise = "auto"
+    method: LabelMethod | RankingMethod = "auto"
     k: int | None = None
     fetch: int | Literal["all"] | None = None
     counts: bool = False
@@ -95,8 +108,9 @@ def plan_of(asked: Asked, rows: PrivateTable, offer: Offer, account: Payer) -> P
             k=whole("k", asked.k),
             budget=_ranking_budget(asked, account),
             fetch=asked.fetch,
-            # A ranking needs no bound, and is better without: only one of all counts takes the data set's.
-            items_per_user=items_per_user if asked.fetch == "all" else asked.items_per_user,
+            # A ranking needs no bound, and only a way that does takes the data set's: `auto` may find labels first
+            # for callers who bounded items themselves.
+            items_per_user=items_per_user if _needs_bound(asked) else asked.items_per_user,
             account=account,
             **counting,
             **_priced(asked),
@@ -110,6 +124,15 @@ def plan_of(asked: Asked, rows: PrivateTable, offer: Offer, account: Payer) -> P
             budget=_budget(asked),
             items_per_user=items_per_user,
             noise=asked.noise,
+            account=account,
+            **counting,
+        )
+    if asked.question == "labels":
+        return rows.labels(
+            asked.items,
+            budget=_budget(asked),
+            items_per_user=items_per_user,
+            method=require_method(asked.method),
             account=account,
             **counting,
         )
@@ -144,16 +167,15 @@ def _check_columns(asked: Asked, offer: Offer, columns: Mapping[str, ColumnType]
 
 def _check_fields(asked: Asked) -> None:
     """Refuse what does not belong to the kind of question: what is said must not be passed over."""
-    foreign: dict[str, object] = {}
-    if asked.question != "top":
-        foreign = {"k": asked.k, "per_item_epsilon": asked.per_item_epsilon, "counts": asked.counts or None}
-    if asked.question == "top" and asked.noise != "auto":
-        foreign = {"noise": asked.noise}
-    if asked.question == "histogram":
-        foreign["fetch"] = asked.fetch
-    for name, value in foreign.items():
-        if value is not None:
-            raise InvalidArgumentError(name, value, f"left out of a {asked.question}")
+    for name in _FOREIGN[asked.question]:
+        value = getattr(asked, name)
+        if value != getattr(Asked, name):
+            raise InvalidArgumentError(name, value, f"left out of the question {asked.question!r}")
+
+
+def _needs_bound(asked: Asked) -> bool:
+    """Return whether a ranking is asked for in a way that bounds the items of a user."""
+    return asked.fetch == "all" or asked.method == "labels"
 
 
 def _budget(asked: Asked) -> Budget:
@@ -171,7 +193,7 @@ def _ranking_budget(asked: Asked, account: Payer) -> Budget | None:
 
 
 def _priced(asked: Asked) -> Priced:
-    priced = Priced(counts=asked.counts)
+    priced = Priced(counts=asked.counts, method=require_ranking_method(asked.method))
     if asked.per_item_epsilon is not None:
         priced["per_item_epsilon"] = asked.per_item_epsilon
         if asked.delta is not None:

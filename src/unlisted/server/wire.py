@@ -38,7 +38,23 @@ EXAMPLES: dict[str, Any] = {
         "items_per_user": 10,
         "fetch": 1000,
     },
+    "labels": {
+        "question": "labels",
+        "items": ["query"],
+        "epsilon": 1,
+        "delta": 1e-8,
+        "items_per_user": 100,
+    },
 }
+
+_KINDS = (
+    "`histogram` (counts of all values), `top` (a ranking), `top-histogram` (counts of the largest values) or "
+    "`labels` (the values alone)."
+)
+_METHODS = (
+    "How. For `labels`: `counts`, `weighted`, `sips` or `adaptive`. For `top`: `gumbel`, or `labels` to find the "
+    "values first and rank them then, which needs a bound on items per user."
+)
 
 
 class QuestionBody(BaseModel):
@@ -46,17 +62,20 @@ class QuestionBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": list(EXAMPLES.values())})
 
-    question: Kind = Field(description="Counts of all values, a ranking, or counts of the largest values.")
+    question: Kind = Field(description=_KINDS)
     items: list[Column] = Field(min_length=1, max_length=8, description="The columns that together name an item.")
     epsilon: Positive | None = Field(None, description="The ε of the whole question; δ is then the total.")
     rho: Positive | None = Field(None, description="The ρ of the whole question, in place of ε.")
     delta: Positive | None = Field(None, description="The chance that a rare value slips out, such as 1e-8.")
     per_item_epsilon: Positive | None = Field(None, description="For `top`: the ε of each draw.")
     items_per_user: Whole | None = Field(None, description="The most items one user counts for.")
-    count: Literal["users", "rows"] = Field("users", description="What is counted.")
+    count: Literal["users", "rows"] = Field("users", description="What is counted; `labels` takes users only.")
     rows_per_item: Whole | None = Field(None, description="When rows are counted: the most of one user an item.")
     where: StrictStr | None = Field(None, max_length=10_000, description="A condition on rows.")
     noise: Literal["auto", "laplace", "gaussian"] = Field("auto", description="The law of the noise.")
+    method: Literal["auto", "counts", "weighted", "sips", "adaptive", "gumbel", "labels"] = Field(
+        "auto", description=_METHODS
+    )
     k: Whole | None = Field(None, description="For `top`: how many values to rank.")
     fetch: Whole | Literal["all"] | None = Field(None, description="From how many of the largest counts.")
     counts: StrictBool = Field(default=False, description="For `top`: also the winners' counts.")
@@ -106,7 +125,7 @@ class Stamp(BaseModel):
 class RowsBody(Preview):
     """Rows that may be published."""
 
-    rows: list[dict[str, Any]] = Field(description="Items with count, low and high, or rank.")
+    rows: list[dict[str, Any]] = Field(description="Items; beside them count, low and high, or rank, if released.")
     reading: str = Field(description="How the numbers are to be read.")
     time: str
 

@@ -107,7 +107,18 @@ class Folder:
         found = Release.from_bytes(unsealed(RELEASE, read_file(path)))
         with told("read"):
             time = datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
-        return replace(found, time=time, stamp=self._stamp())
+        return replace(found, time=time, stamp=self.stamp())
+
+    def stamp(self) -> dict[str, str | int] | None:
+        """Read which entry of a ledger it was paid with; None if no account paid."""
+        path = self.path / "ledger.json"
+        if not path.exists():
+            return None
+        try:
+            found: dict[str, str | int] = json.loads(read_file(path))
+        except ValueError:
+            raise StreamError("The stream's ledger.json is torn. Restore the folder from a copy.") from None
+        return found
 
     def _mark(self) -> tuple[int, ...]:
         with told("read"):
@@ -116,10 +127,6 @@ class Folder:
 
     def _release(self, number: int) -> Path:
         return self.path / "releases" / f"{number:08d}"
-
-    def _stamp(self) -> dict[str, str | int] | None:
-        path = self.path / "ledger.json"
-        return json.loads(read_file(path)) if path.exists() else None
 
 
 def create(path: Path, settings: Settings, account: Payer | None) -> None:
@@ -168,12 +175,12 @@ def _fill(folder: Path, settings: Settings) -> None:
 
 
 def _bill(path: Path, settings: Settings) -> Bill:
-    """Return what the stream costs. An event is less than a user: a data set of users does not pay for events."""
+    """Return what the stream costs. A data set of users does not pay for events."""
     asked = settings.to_bytes() + os.fsencode(path.absolute())
     return Bill(
         ceiling=settings.mechanism.guarantee(),
         question=hashlib.sha256(asked).hexdigest(),
-        unit=settings.user if settings.unit == "user" else f"{settings.user} in one round",
+        unit=settings.protected,
         adjacency="add_remove",
         source=settings.source,
     )

@@ -29,7 +29,7 @@ from unlisted.streams.settings import Settings
 from unlisted.tables.bounding import bounded_pairs, item_columns, keys_of, total_of
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.counting import count_all, labels_of, selected
-from unlisted.tables.engines.engine import Engine, Rows, World
+from unlisted.tables.engines.engine import Engine, OwnKey, Rows, World
 from unlisted.tables.failures import charged
 from unlisted.tables.table import Table
 from unlisted.tables.table import table as open_table
@@ -67,8 +67,9 @@ def offered(settings: Settings, brought: Any, number: int, key: NoiseKey) -> Ite
         yield Offered(_given(settings, brought))
         return
     table = _opened(settings, brought)
-    # One choice for a round, for ever, on every engine: brought again, a heavy user keeps the same items.
-    table = Table(_Portable(table.engine), table.user, table.source)
+    if isinstance(table.engine, OwnKey):
+        # One choice for a round, for ever, on every engine: brought again, a heavy user keeps the same items.
+        table = Table(_Portable(table.engine), table.user, table.source)
     secret = key.secret(f"bounding of round {number}")
     if settings.unit == "user":
         with _with_users(settings, table, secret, key) as round_:
@@ -165,14 +166,15 @@ class _Pairs:
         if dropped is not None:
             self.world.lend(DROPPED, pa.table({"number": pa.array(dropped, pa.int64())}))
             over = f'SELECT "who" FROM "{USERS}" WHERE "number" IN (SELECT "number" FROM "{DROPPED}")'
-            condition = f'WHERE "u" NOT IN ({over})'
+            # Not as NOT IN: a cluster would send all their names to every machine, by way of the driver.
+            condition = f'WHERE NOT EXISTS (SELECT 1 FROM ({over}) AS "over" WHERE "who" = "u")'
         counted = f'SELECT {keys}, {total_of(question)} AS "n" FROM "{PAIRS}" {condition} GROUP BY {keys}'
         found = self.world.answer(f'SELECT {selected(items)}, "n" FROM ({counted}) AS "counted"')
         return widened(BoundedCounts(labels_of(found, question), found.column("n"), question.sensitivity))
 
 
 class _Portable:
-    """An engine without a hash of its own: the choice among too many items is made by SHA-256 everywhere."""
+    """An engine without its hash: the choice among too many items is made by SHA-256, as all others make it."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

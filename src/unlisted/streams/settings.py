@@ -103,6 +103,11 @@ class Settings:
         return _mechanism(self)
 
     @property
+    def protected(self) -> str:
+        """Who is protected, as a ledger calls it. An event is less than a user, and is called otherwise."""
+        return self.user if self.unit == "user" else f"{self.user} in one round"
+
+    @property
     def sensitivity(self) -> Sensitivity:
         """The most that one unit adds in one round."""
         return Sensitivity(self.items_per_event, self.count_per_item)
@@ -184,11 +189,6 @@ def _complete(options: StreamOptions) -> dict[str, Any]:
         if not isinstance(asked[name], str) or not asked[name]:
             raise InvalidArgumentError(name, asked[name], f"the name {meaning}")
     whole("count_per_item", asked["count_per_item"])
-    if asked["where"] is not None:
-        # A stream is paid for before its first rows show which columns there are.
-        from unlisted.tables.predicate import check_syntax  # noqa: PLC0415 - a parser, for those who need it
-
-        check_syntax(asked["where"])
     return asked
 
 

@@ -7,17 +7,17 @@ one with other contents never meets old noise. `folder.py` says what lies where 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from unlisted.asking import require_budget
 from unlisted.bills import Payer
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.planning import require_budget
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.numbers import whole
 from unlisted.releases import Release, promise
@@ -85,6 +85,11 @@ class Stream:
     def guarantee(self) -> Guarantee:
         """What the whole life of the stream costs."""
         return self._settings.mechanism.guarantee()
+
+    @property
+    def stamp(self) -> Mapping[str, str | int] | None:
+        """The entry of a ledger that it was paid with, as its receipts name it; None if no account paid."""
+        return self._folder.stamp()
 
     @property
     def round(self) -> int:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.bits import fresh_bits
@@ -111,7 +111,7 @@ def bounded_counts(engine: Engine, user: str, question: Question, secret: bytes)
     items = item_columns(question, engine.columns())
     keys, total = keys_of(items), total_of(question)
     if question.items_per_user is None:
-        pairs = _pairs(engine, user, question, items)
+        pairs = distinct_pairs(engine, user, question, items)
         return f'SELECT {keys}, {total} AS "n" FROM ({pairs}) AS "pairs" GROUP BY {keys}'
     kept = _kept(engine, user, question, secret, carried=_counted(question, items))
     return f'{kept}\nSELECT {keys}, {total} AS "n" FROM "kept" GROUP BY {keys}'
@@ -129,16 +129,36 @@ def _counted(question: Question, items: tuple[ItemColumn, ...]) -> str:
 
 
 def _kept(engine: Engine, user: str, question: Question, secret: bytes, *, carried: str) -> str:
-    """Return the clauses in which `kept` are the pairs within the bound, with the names that are carried along."""
+    """Return the clauses in which `kept` are the question's pairs within the bound, of which names are carried."""
     items = item_columns(question, engine.columns())
-    pairs = _pairs(engine, user, question, items)
-    bound = min(question.items_per_user or LARGEST_BOUND, LARGEST_BOUND)
-    counted, key = _counted(question, items), _key(engine, items)
-    thin = thinning(engine, counted, key, bound)
-    return f"""
-WITH "pairs" AS MATERIALIZED ({pairs}),
+    pairs = distinct_pairs(engine, user, question, items)
+    choice = Choice(engine, items, secret)
+    clauses = choice.kept(question.items_per_user or LARGEST_BOUND, _counted(question, items), carried)
+    return f'WITH "pairs" AS MATERIALIZED ({pairs}),\n{clauses}'
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which of their pairs users over a bound keep, by a secret."""
+
+    engine: Engine
+    items: tuple[ItemColumn, ...]
+    secret: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.secret) < SECRET_BYTES:
+            raise InvalidArgumentError("secret", f"{len(self.secret)} bytes", f"at least {SECRET_BYTES} bytes")
+
+    def kept(self, bound: int, counted: str, carried: str, pairs: str = '"pairs"') -> str:
+        """Return the clauses in which `kept` are those of the relation `pairs` that are within the bound.
+
+        `counted` lists what a pair has beside its user, `carried` what is carried along of it.
+        """
+        bound, prefix, key = min(bound, LARGEST_BOUND), self._prefix, self._key
+        thin = thinning(self.engine, counted, key, bound, pairs)
+        return f"""
 "heavy" AS MATERIALIZED (
-    SELECT "u" AS "h", {_prefix(secret)} AS "prefix"{thin.size} FROM "pairs" GROUP BY "u" HAVING COUNT(*) > {bound}
+    SELECT "u" AS "h", {prefix} AS "prefix"{thin.size} FROM {pairs} GROUP BY "u" HAVING COUNT(*) > {bound}
 ),{thin.clauses}
 "keyed" AS (
     SELECT "u", {counted}, {key} AS "k" FROM {thin.rest} JOIN "heavy" ON "u" = "h"{thin.thinned}
@@ -152,8 +172,25 @@ WITH "pairs" AS MATERIALIZED ({pairs}),
     SELECT {carried} FROM "ranked" WHERE "r" <= {bound}
 )""".strip()
 
+    @property
+    def _prefix(self) -> str:
+        """What is hashed before a user's item: the secret and the user, with its length."""
+        digits = base64.urlsafe_b64encode(self.secret).decode().rstrip("=")
+        user = 'CAST("u" AS VARCHAR)'
+        return f"'{digits}' || CAST(STRLEN({user}) AS VARCHAR) || ':' || {user} || ':'"
 
-def _pairs(engine: Engine, user: str, question: Question, items: tuple[ItemColumn, ...]) -> str:
+    @property
+    def _key(self) -> str:
+        """The key of a pair. Every text but the last carries its length, so that no two are hashed alike."""
+        *first, last = self.items
+        parts = [f"CAST(STRLEN({item.text}) AS VARCHAR) || ':' || {item.text}" for item in first]
+        encoded = " || ".join(['"prefix"', *parts, last.text])
+        if isinstance(self.engine, OwnKey):
+            return self.engine.key(encoded)
+        return f"LEFT(SHA256({encoded}), {KEY_DIGITS})"
+
+
+def distinct_pairs(engine: Engine, user: str, question: Question, items: tuple[ItemColumn, ...]) -> str:
     """Return the query for the distinct pairs of user `u` and item, with `m` rows each if rows are counted."""
     values = ", ".join(f"{engine.plain(item.source)} AS {item.value}" for item in items)
     rows = f'SELECT {engine.plain(user)} AS "u", {values} FROM "{SOURCE}"'
@@ -174,19 +211,3 @@ def _pairs(engine: Engine, user: str, question: Question, items: tuple[ItemColum
 def total_of(question: Question) -> str:
     """Return what adds up the pairs of an item."""
     return "COUNT(*)" if question.count == "users" else 'CAST(SUM("m") AS BIGINT)'
-
-
-def _prefix(secret: bytes) -> str:
-    """Return what is hashed before a user's item: the secret and the user, with its length."""
-    if len(secret) < SECRET_BYTES:
-        raise InvalidArgumentError("secret", f"{len(secret)} bytes", f"at least {SECRET_BYTES} bytes")
-    digits = base64.urlsafe_b64encode(secret).decode().rstrip("=")
-    user = 'CAST("u" AS VARCHAR)'
-    return f"'{digits}' || CAST(STRLEN({user}) AS VARCHAR) || ':' || {user} || ':'"
-
-
-def _key(engine: Engine, items: tuple[ItemColumn, ...]) -> str:
-    """Return the key of a pair. Every text but the last carries its length, so that no two are hashed alike."""
-    parts = [f"CAST(STRLEN({item.text}) AS VARCHAR) || ':' || {item.text}" for item in items[:-1]]
-    encoded = " || ".join(['"prefix"', *parts, items[-1].text])
-    return engine.key(encoded) if isinstance(engine, OwnKey) else f"LEFT(SHA256({encoded}), {KEY_DIGITS})"

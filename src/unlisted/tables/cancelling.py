@@ -17,9 +17,10 @@ Interrupt = Callable[[], None]
 
 
 class Cancellation:
-    """A wish, perhaps, that a question should end."""
+    """A wish, perhaps, that a question should end. `began` says whether an engine has begun to answer it."""
 
     def __init__(self) -> None:
+        self.began = False
         self._wished = False
         self._interrupt: Interrupt | None = None
         self._lock = Lock()
@@ -50,6 +51,7 @@ class Cancellation:
         with self._lock:
             if self._wished:
                 raise InterruptedError("the question was cancelled before the engine began")
+            self.began = True
             self._interrupt = interrupt
         try:
             yield

@@ -28,9 +28,10 @@ from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.profile import CountProfile
 from unlisted.privacy.numbers import whole
 from unlisted.tables.bounding import ItemColumn, bounded_counts, item_columns
-from unlisted.tables.engines.engine import World
+from unlisted.tables.engines.engine import ManyMachines, World
 from unlisted.tables.failures import OWNER_LOG, charged
 from unlisted.tables.question import Question
+from unlisted.tables.spreading import spread_fetch_query
 
 if TYPE_CHECKING:
     from unlisted.tables.table import Table
@@ -67,7 +68,7 @@ def count_all(
     query = bounded_counts(table.engine, table.user, question, secret)
     with charged(), table.engine.world(rows) as world:
         world.keep(KEPT, query)
-        yield _Histogram(world, question, items).counts(cut)
+        yield _Histogram(world, question, items, isinstance(table.engine, ManyMachines)).counts(cut)
 
 
 def top_query(counts: str, items: tuple[ItemColumn, ...], fetch: int) -> str:
@@ -106,6 +107,7 @@ class _Histogram:
     world: World
     question: Question
     items: tuple[ItemColumn, ...]
+    many_machines: bool
 
     def counts(self, cut: int) -> BoundedCounts | CountProfile:
         profile = self.world.answer(profile_query(cut))
@@ -122,13 +124,19 @@ class _Histogram:
         """Name the labels at these ranks of these counts, in this order."""
         wanted = {"position": np.arange(len(counts)), "count": counts, "at": ranks}
         self.world.lend(WANTED, pa.table({name: pa.array(of, pa.int64()) for name, of in wanted.items()}))
-        found = self.world.answer(fetch_query(self.items))
-        positions = np.asarray(found.column("position"))
-        order = np.argsort(positions)
-        if not np.array_equal(positions[order], wanted["position"]):
-            OWNER_LOG.error("Labels were asked for by rank, and others or fewer came back.")
-            raise ChargedFailureError
-        return labels_of(found, self.question).take(pa.array(order))
+        query = spread_fetch_query(self.items, KEPT, WANTED) if self.many_machines else fetch_query(self.items)
+        found = in_order(self.world.answer(query), len(counts))
+        return labels_of(found, self.question)
+
+
+def in_order(found: pa.Table, asked: int) -> pa.Table:
+    """Return what was asked for by positions from 0 in their order; anything missing or more is a failure."""
+    positions = np.asarray(found.column("position"))
+    order = np.argsort(positions)
+    if not np.array_equal(positions[order], np.arange(asked)):
+        OWNER_LOG.error("Labels were asked for by rank, and others or fewer came back.")
+        raise ChargedFailureError
+    return found.take(pa.array(order))
 
 
 def selected(items: tuple[ItemColumn, ...]) -> str:

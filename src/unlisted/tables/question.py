@@ -55,6 +55,12 @@ class Question:
         if self.items_per_user is not None:
             object.__setattr__(self, "items_per_user", whole("items_per_user", self.items_per_user))
         object.__setattr__(self, "max_label_bytes", whole("max_label_bytes", self.max_label_bytes))
+        if self.where is not None:
+            # A preview, and a stream before its first rows, know no columns: what can be told without is told now.
+            # The parser is imported for those who need it only: that takes longer than a small question.
+            from unlisted.tables.predicate import check_syntax  # noqa: PLC0415
+
+            check_syntax(self.where)
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -73,8 +79,7 @@ class Question:
                 raise InvalidArgumentError("item", name, "a column of plain values", hint)
         where = None
         if self.where is not None:
-            # A predicate needs a parser; importing it takes longer than a small question.
-            from unlisted.tables.predicate import parse_predicate  # noqa: PLC0415
+            from unlisted.tables.predicate import parse_predicate  # noqa: PLC0415 - a parser, as above
 
             where = parse_predicate(self.where, columns)
         rows = Rows((user, *self.items), where)

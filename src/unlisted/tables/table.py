@@ -55,7 +55,8 @@ def table(source: Any, *, user: str, table: str | None = None, types: Mapping[st
         user: the column that says whose row it is. Its values are what is protected.
         table: the table or view inside a database, such as "searches" or "public.searches".
         types: what the columns of a CSV or JSON lines file hold, such as {"age": "int"}; they are text otherwise.
-            A row that does not hold what its columns are declared to hold is dropped.
+            A row that does not hold what its columns are declared to hold is dropped. {"*": "line"} declares that
+            no field of a CSV file holds a line break, so that a broken quote costs its own line only.
 
     Nothing is opened before it is needed. Rows whose user or item is NULL or NaN are dropped.
     """

@@ -6,6 +6,9 @@ because their items are many: their names fit on every machine. So a giant's pai
 first digits of their keys, and each bucket, on whichever machine it is, gives up all but its N + 1 smallest keys.
 What is left, at most 256 · (N + 1) pairs, goes the way of everybody else's.
 
+Most tables have no giants and should not pay for them. So giants are looked for in a step of their own, and an
+engine that finds none may leave out whatever hangs on them; which way was taken shows in nothing that leaves.
+
 Nothing changes in what a user keeps. A pair is kept if at most N of the user's keys are at or below its own, and
 let P be all pairs, S those left in the buckets. A pair that is kept out of P has its at most N keys at or below in
 S, for none of them is beyond the N-th place of its bucket; so it is kept out of S. A pair of S that is not kept
@@ -40,19 +43,19 @@ class Thinning:
     thinned: str = ""
 
 
-def thinning(engine: Engine, counted: str, key: str, bound: int) -> Thinning:
+def thinning(engine: Engine, counted: str, key: str, bound: int, pairs: str = '"pairs"') -> Thinning:
     """Return how an engine thins out users with very many items, of whom each keeps at most `bound`.
 
-    `counted` lists what a pair has beside its user, and `key` is its key.
+    `pairs` is the relation of all pairs, `counted` lists what a pair has beside its user, and `key` is its key.
     """
     if not isinstance(engine, ManyMachines):
-        return Thinning()
+        return Thinning(rest=pairs)
     # With fewer pairs than the buckets may keep, nothing would be saved.
     most = max(engine.giant, BUCKETS * (bound + 1))
     clauses = f"""
-"giant" AS (SELECT "h" AS "g", "prefix" FROM "heavy" WHERE "c" > {most}),
-"rest" AS (SELECT "u", {counted} FROM "pairs" WHERE NOT EXISTS (SELECT 1 FROM "giant" WHERE "g" = "u")),
-"giants" AS (SELECT "u", {counted}, {key} AS "k" FROM "pairs" JOIN "giant" ON "u" = "g"),
+"giant" AS MATERIALIZED (SELECT "h" AS "g", "prefix" FROM "heavy" WHERE "c" > {most}),
+"rest" AS (SELECT "u", {counted} FROM {pairs} WHERE NOT EXISTS (SELECT 1 FROM "giant" WHERE "g" = "u")),
+"giants" AS (SELECT "u", {counted}, {key} AS "k" FROM {pairs} JOIN "giant" ON "u" = "g"),
 "spread" AS (
     SELECT "u", {counted}, "k",
         ROW_NUMBER() OVER (PARTITION BY "u", LEFT("k", {BUCKET_DIGITS}) ORDER BY "k") AS "place"

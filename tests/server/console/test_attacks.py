@@ -125,6 +125,15 @@ def test_a_token_of_another_session_is_refused(analyst: Stranger, config: tuple[
     assert analyst.post("/sign-out", {"token": mine}).status_code == 403
 
 
+def test_a_copied_cookie_ends_with_the_session(analyst: Stranger) -> None:
+    copied = dict(analyst.cookies)
+    assert analyst.get("/history").status_code == 200
+    assert analyst.post("/sign-out", {"token": analyst.token}).status_code == 303
+    analyst.cookies = copied
+    reply = analyst.get("/history")
+    assert (reply.status_code, reply.headers["location"]) == (303, "/console/sign-in")
+
+
 @pytest.mark.parametrize("key", ["", "ul_000000000000_" + "A" * 43, "' OR 1=1 --", "\x00", "é", "x" * 5000])
 def test_a_wrong_key_opens_nothing(key: str, stranger: Stranger) -> None:
     reply = stranger.sign_in(key)
@@ -187,13 +196,14 @@ INJECTIONS = ("'; DROP TABLE unlisted_keys; --", '" OR 1=1', "{{7*7}}", "<img sr
 
 
 @pytest.mark.parametrize(
-    "field", ["item", "where", "question", "epsilon", "delta", "k", "count", "noise", "request"]
+    "field",
+    ["item", "where", "question", "epsilon", "delta", "k", "count", "noise", "method", "ranking", "request"],
 )
 def test_no_field_takes_more_than_it_should(field: str, analyst: Stranger) -> None:
     fields = {"item": "query", "question": "top", "k": "3", "fetch": "100", "count": "users", "noise": "auto"}
-    fields |= {"epsilon": "1", "delta": "1e-8", "token": analyst.token}
-    # A ranking has no use for a law of noise, and a preview none for the name of a request.
-    status = 200 if field in ("noise", "request") else 422
+    fields |= {"epsilon": "1", "delta": "1e-8", "ranking": "gumbel", "token": analyst.token}
+    # A ranking has no use for a law of noise or a way to find labels, and a preview none for a request's name.
+    status = 200 if field in ("noise", "method", "request") else 422
     for said in INJECTIONS:
         reply = analyst.post("/datasets/searches/ask", {**fields, field: said})
         assert reply.status_code == status

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unlisted.audit.broken import answers, numerics, prices, questions, streams, thresholds, tops, users
+from unlisted.audit.broken import answers, labels, numerics, prices, questions, streams, thresholds, tops, users
 from unlisted.audit.broken.mistake import Mistake, OpenBits
 from unlisted.noise.bits import fresh_bits
 
@@ -13,6 +13,10 @@ MISTAKES = (
     thresholds.whole_delta_for_each_label,
     thresholds.cut_off_ignored,
     thresholds.zeros_listed,
+    labels.every_item_in_full,
+    labels.lone_label_of_one,
+    labels.whole_delta_for_each_round,
+    labels.given_back_to_each,
     prices.continuous_constant,
     prices.analytic_gaussian,
     prices.classical_gaussian,

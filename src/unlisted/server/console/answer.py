@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path
+from markupsafe import Markup
 from starlette.responses import Response
 
 from unlisted.formats import as_csv, as_json, as_parquet
-from unlisted.releases import Release, rows_of
+from unlisted.releases import NUMBERS, Release, rows_of
+from unlisted.server.console.missing import why_missing
 from unlisted.server.console.pictures import picture
-from unlisted.server.console.rendering import figure
 from unlisted.server.console.visits import Signed
 
 router = APIRouter()
@@ -40,7 +40,7 @@ def show(visit: Signed, name: str, entry: Entry) -> Response:
         "past": past,
         "release": release,
         "rows": first_rows(release),
-        "chart": picture(release.chart(), _said(release)) if len(release) else None,
+        "chart": drawn(release),
         "missing": list(why_missing(release.plan, complete=release.complete)),
     }
     return visit.page("answer.html", given)
@@ -62,34 +62,14 @@ def first_rows(release: Release) -> list[dict[str, Any]]:
     return rows_of(release.table.slice(0, MOST_ROWS))
 
 
-def why_missing(plan: Mapping[str, Any], *, complete: bool) -> Iterator[str]:
-    """Say why a value that is in the data may not be in the answer. What was asked decides, not the data."""
-    unit, needed = plan["count"], plan["users_needed"]
-    if plan["users_needed_above_cut"]:
-        yield (
-            f"Only the {figure(plan['fetch'])} largest counts were looked at. Of those, one appears half of "
-            f"the time if it is {needed['50']:,} {unit} above the first that was not, and 99 % of the time at "
-            f"{needed['99']:,}."
-        )
-    else:
-        yield (
-            f"A count appears when it is above {figure(plan['threshold'])} with its noise. A value with "
-            f"{needed['50']:,} {unit} appears half of the time, one with {needed['99']:,} in 99 of 100 answers. "
-            "Rarer ones are left out, so that nobody is exposed by a value that only they have."
-        )
-    if plan["question"] == "top" and not complete:
-        yield "The ranking is shorter than asked for: the next place would have gone to values that stay unnamed."
-    if plan["items_per_user"] is not None:
-        yield (
-            f"Each user counts for at most {plan['items_per_user']:,} values, chosen at random. Whoever has more "
-            "is missing from some counts, so counts can be lower than in the data."
-        )
-    if plan["rows_per_item"] is not None:
-        yield f"Of each user, at most {plan['rows_per_item']:,} rows count for one value."
-    yield f"Values of more than {plan['max_label_bytes']:,} bytes are not counted."
+def drawn(release: Release) -> Markup | None:
+    """Return an answer as a picture. Values without numbers have none: the list of them says it all."""
+    if not len(release) or set(NUMBERS).isdisjoint(release.table.column_names):
+        return None
+    return picture(release.chart(), _said(release))
 
 
 def _said(release: Release) -> str:
     counted = "count" in release.table.column_names
-    drawn = "noisy counts as bars, with lines for their 95 % intervals" if counted else "in order"
-    return f"The first values of the answer, {drawn}. The table below has the same."
+    shown = "noisy counts as bars, with lines for their 95 % intervals" if counted else "in order"
+    return f"The first values of the answer, {shown}. The table below has the same."

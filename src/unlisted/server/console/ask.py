@@ -26,10 +26,22 @@ router = APIRouter()
 KINDS = (
     ("histogram", "All counts", "every value that enough users share, with its count"),
     ("top-histogram", "The largest counts", "read from the largest alone; for tables of very many values"),
-    ("top", "A ranking", "the most common values in order; no bound on what one user does"),
+    ("top", "A ranking", "the most common values in order, with or without counts"),
+    ("labels", "Which values there are", "the values alone, without counts or order; often more of them"),
+)
+METHODS = (
+    ("auto", "automatic"),
+    ("counts", "by counts"),
+    ("weighted", "by weights"),
+    ("sips", "by weights, in rounds"),
+    ("adaptive", "by weights, given back where not needed"),
+)
+RANKINGS = (
+    ("gumbel", "among the largest counts", "no bound on what one user does"),
+    ("labels", "values first, then their order", "no largest counts to look at; needs a bound on items per user"),
 )
 
-_MORE = ("delta", "items_per_user", "fetch", "count", "rows_per_item", "noise")
+_MORE = ("delta", "items_per_user", "fetch", "count", "rows_per_item", "noise", "method", "ranking")
 _EXAMPLES = {
     ColumnType.TEXT: "{} = 'some text'",
     ColumnType.DATE: "{} >= '2025-12-01'",
@@ -104,6 +116,8 @@ def _page(
         "current": "Data sets",
         "dataset": dataset,
         "kinds": KINDS,
+        "methods": METHODS,
+        "rankings": RANKINGS,
         "example": _example(dataset),
         "opened": any(getattr(draft, field) != getattr(first, field) for field in _MORE),
     }
@@ -132,8 +146,10 @@ def _wrong(refused: InvalidArgumentError | BudgetRefusedError) -> Wrong:
 
 
 def _curve_said(plan: Plan) -> str:
-    needed = ", ".join(f"{percent} % with {count:,}" for percent, count in plan.accuracy.needed.items())
-    return f"The chance of an item to appear grows with the {plan.asked['count']} who share it: {needed}."
+    expected = plan.accuracy
+    needed = ", ".join(f"{percent} % with {count:,}" for percent, count in expected.needed.items())
+    several = f" of {plan.asked['items_per_user']:,} items each" if expected.at_best is not None else ""
+    return f"The chance of an item to appear grows with the {plan.asked['count']}{several} who share it: {needed}."
 
 
 def _example(dataset: DatasetView) -> str:

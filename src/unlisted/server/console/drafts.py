@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from unlisted.errors import InvalidArgumentError
+from unlisted.label_planning import LabelMethod
 from unlisted.mechanisms.families import Noise
 from unlisted.server.console.forms import Form
 from unlisted.server.desk import DatasetView
 from unlisted.server.questions import Asked, Kind
 from unlisted.tables.question import Count
+
+Ranking = Literal["gumbel", "labels"]
+"""The ways to rank. `auto` is not among them: a visitor sees in two previews which is better."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class Draft:
     count: str = "users"
     rows_per_item: str = ""
     noise: str = "auto"
+    method: str = "auto"
+    ranking: str = "gumbel"
 
     @staticmethod
     def blank(dataset: DatasetView) -> Draft:
@@ -53,21 +59,31 @@ class Draft:
     def asked(self) -> Asked:
         """Read the fields that this kind of question has."""
         kind: Kind = _one_of("question", self.question, Kind)
+        ranking: Ranking | None = _one_of("ranking", self.ranking, Ranking) if kind == "top" else None
         given: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "where": self.where or None}
-        given["count"] = count = _one_of("count", self.count, Count)
-        if count == "rows":
-            given["rows_per_item"] = _whole("rows_per_item", self.rows_per_item)
-        if kind != "histogram":
+        if kind != "labels" and ranking != "labels":
+            given |= self._counting()
+        if kind == "top-histogram" or ranking == "gumbel":
             given["fetch"] = _whole("fetch", self.fetch)
-        if kind == "top":
-            # A ranking needs no bound on the items of a user, and draws its places with a noise of its own.
-            given |= {"k": _whole("k", self.k), "counts": bool(self.counts)}
-        else:
+        if ranking is not None:
+            given |= {"k": _whole("k", self.k), "counts": bool(self.counts), "method": ranking}
+        if ranking != "gumbel":
+            # A ranking by noise alone needs no bound on the items of a user.
             given["items_per_user"] = _whole("items_per_user", self.items_per_user)
+        if kind in ("histogram", "top-histogram"):
             given["noise"] = _one_of("noise", self.noise, Noise)
+        if kind == "labels":
+            given["method"] = _one_of("method", self.method, LabelMethod)
         if not self.item:
             raise InvalidArgumentError("items", "nothing", "at least one column")
         return Asked(kind, self.item, **given)
+
+    def _counting(self) -> dict[str, Any]:
+        """Read what is counted: labels alone are found by users, and have no use for it."""
+        count: Count = _one_of("count", self.count, Count)
+        if count == "users":
+            return {"count": count}
+        return {"count": count, "rows_per_item": _whole("rows_per_item", self.rows_per_item)}
 
 
 def _whole(name: str, typed: str) -> int | None:

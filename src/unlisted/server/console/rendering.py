@@ -42,12 +42,18 @@ def _short_exponent(text: str) -> str:
 
 
 def figure(number: int | float | str) -> str:
-    """Write a number in few digits, thousands apart; a word stays a word."""
-    if isinstance(number, str):
-        return number
-    return f"{number:,}" if isinstance(number, int) else f"{number:,.6g}"
+    """Write a number, thousands apart, one with a fraction in few digits and rounded up; a word stays a word."""
+    if isinstance(number, float):
+        return f"{float(short_up(Fraction(repr(number)), 6)):,.6g}"
+    return f"{number:,}" if isinstance(number, int) else number
 
 
+def titled(question: str) -> str:
+    """Return what the answer to a kind of question is called, in front of the names of its items."""
+    return _TITLES.get(question, "Answer")
+
+
+_TITLES = {"histogram": "Counts", "top-histogram": "Largest counts", "top": "Ranking", "labels": "Values"}
 _TEMPLATES = Environment(
     loader=PackageLoader("unlisted.server.console"),
     autoescape=True,
@@ -61,6 +67,7 @@ _TEMPLATES.filters |= {
     "allowed": allowed,
     "moment": moment,
     "figure": figure,
+    "titled": titled,
     "segment": lambda text: quote(str(text), safe=""),
 }
 _TEMPLATES.globals["numbers"] = NUMBERS

@@ -33,7 +33,8 @@ def sign_in(visit: AnyVisit, sent: Sent) -> Response:
 
 @router.post("/sign-out")
 def sign_out(visit: AnyVisit, sent: Sent) -> Response:  # noqa: ARG001 - asked for, so that its token is checked
-    """Forget the key."""
+    """End the session, and forget the key."""
+    visit.console.sessions.end(visit.cookie)
     return visit.keep(visit.go("sign-in"), visit.console.sessions.begin(""))
 
 

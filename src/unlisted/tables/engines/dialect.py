@@ -16,6 +16,7 @@ __all__ = [
     "SHARED",
     "Rule",
     "byte_length",
+    "is_wide",
     "passing",
     "quoted",
     "subquery",
@@ -104,6 +105,11 @@ def byte_length(node: exp.Expr) -> exp.Expr | None:
         argument: exp.Expr = node.expressions[0]
         return argument
     return None
+
+
+def is_wide(node: exp.Expr) -> bool:
+    """Return whether a node is the type of whole numbers of up to 38 digits."""
+    return isinstance(node, exp.DataType) and node.this is exp.DataType.Type.INT128
 
 
 def _called(relation: exp.Expr, alias: str) -> exp.Expr:

@@ -31,13 +31,8 @@ def file_engine(path: str, table: str | None, types: Mapping[str, str] | None) -
     """Choose how to read a path by what its name ends in. Opens nothing."""
     kind = _ending(path)
     if kind in (*_CSV, *_JSON_LINES):
-        from unlisted.tables.engines.duckdb_text import Csv, JsonLines, declared_types  # noqa: PLC0415 - few need it
-
         _refuse("table", table, "a text file is one table already")
-        declared = declared_types(types or {})
-        if kind in _JSON_LINES:
-            return DuckDBEngine(JsonLines(path, declared))
-        return DuckDBEngine(Csv(path, declared, "\t" if kind == ".tsv" else ","))
+        return _text_engine(path, kind, types or {})
     _refuse("types", types, "the columns have their types; only those of text files are declared")
     if kind in _DATABASES:
         return DuckDBEngine(Database(path, table))
@@ -46,6 +41,18 @@ def file_engine(path: str, table: str | None, types: Mapping[str, str] | None) -
         return DuckDBEngine(Parquet(path))
     hint = f"What a file holds is told by the end of its name: {_KNOWN}, or compressed text such as .csv.gz."
     raise InvalidArgumentError("source", path, "a file of a known kind", hint)
+
+
+def _text_engine(path: str, kind: str, types: Mapping[str, str]) -> DuckDBEngine:
+    from unlisted.tables.engines.duckdb_lines import CsvByLine  # noqa: PLC0415 - few need it
+    from unlisted.tables.engines.duckdb_text import Csv, JsonLines, declared_types, is_by_line  # noqa: PLC0415
+
+    declared, by_line = declared_types(types), is_by_line(types)
+    if kind in _JSON_LINES:
+        _refuse("types", dict(types) if by_line else None, "a line is a row already")
+        return DuckDBEngine(JsonLines(path, declared))
+    reader = CsvByLine if by_line else Csv
+    return DuckDBEngine(reader(path, declared, "\t" if kind == ".tsv" else ","))
 
 
 class Files:

@@ -43,13 +43,20 @@ _LONGEST_LINE = 2**24
 _CANNOT_OPEN = (OSError, EOFError, zlib.error, csv.Error)
 
 
+def is_by_line(types: Mapping[str, str]) -> bool:
+    """Return whether all columns are declared to hold no line breaks: `duckdb_lines.py` says what for."""
+    return types.get("*") == "line"
+
+
 def declared_types(types: Mapping[str, str]) -> dict[str, ColumnType]:
-    """Read `types=`."""
+    """Read what `types=` says of single columns."""
     words = {kind.value: kind for kind in DECLARED}
-    for name, word in types.items():
+    told = {name: word for name, word in types.items() if not (name == "*" and is_by_line(types))}
+    for name, word in told.items():
         if word not in words:
-            raise InvalidArgumentError(f"types[{name!r}]", word, f"one of {', '.join(words)}")
-    return {name: words[word] for name, word in types.items()}
+            hint = 'Where a row ends is a matter of all columns: {"*": "line"}.' if word == "line" else ""
+            raise InvalidArgumentError(f"types[{name!r}]", word, f"one of {', '.join(words)}", hint)
+    return {name: words[word] for name, word in told.items()}
 
 
 @dataclass(frozen=True)

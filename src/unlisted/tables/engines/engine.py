@@ -1,9 +1,9 @@
 """What an engine must do so that bounding and counting, written once, can run inside it.
 
-The statements are written once, in the dialect of DuckDB, by `bounding.py` and `counting.py`. They read one
-relation, `SOURCE`, and speak of everything else by names of their own. An engine says only what differs: how the
-source's schema is read without its rows, how a column becomes a value that compares by its bytes, how a statement
-is said in its own dialect, and how one state of the data is kept while several statements run on it.
+The statements are written once, in the dialect of DuckDB, by `bounding.py`, `counting.py` and `weighing.py`. They
+read one relation, `SOURCE`, and speak of everything else by names of their own. An engine says only what differs:
+how the source's schema is read without its rows, how a column becomes a value that compares by its bytes, how a
+statement is said in its own dialect, and how one state of the data is kept while several statements run on it.
 
 Outside plain standard SQL the statements use this vocabulary and nothing else; an engine translates it exactly:
 
@@ -15,6 +15,8 @@ Outside plain standard SQL the statements use this vocabulary and nothing else; 
 | `COUNT(*) OVER (PARTITION BY ... ORDER BY ...)` | as everywhere: peers count in |
 | `ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...)` | as everywhere |
 | `WITH ... AS MATERIALIZED (...)` | computed once; a hint that may be dropped |
+| `CAST(... AS HUGEINT)` | a whole number of up to 38 digits, as sums and products with it are too, exactly |
+| `x // y` | of whole numbers from 0: the quotient, rounded down, exact; it is below 2^63 |
 
 Every name in a statement is quoted. Names that the statements make themselves are lower case, so that an engine
 that folds case agrees. Statements hold no text of a user but column names: a predicate is written by the engine,

@@ -21,7 +21,7 @@ from sqlglot import exp
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.cancelling import interruptible
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.engines.dialect import byte_length, passing, subquery, translated
+from unlisted.tables.engines.dialect import byte_length, is_wide, passing, subquery, translated
 from unlisted.tables.engines.engine import SOURCE, Rows
 from unlisted.tables.engines.postgres_types import PostgresColumn, arrow_table, described
 
@@ -168,7 +168,7 @@ def _rule(node: exp.Expr) -> exp.Expr:
         return exp.Collate(this=digits, expression=exp.to_identifier("C", quoted=True))
     if (text := byte_length(node)) is not None:
         return exp.func("OCTET_LENGTH", text)
-    return node
+    return exp.DataType.build("NUMERIC") if is_wide(node) else node
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.dialect import (
     SHARED,
     byte_length,
+    is_wide,
     passing,
     quoted,
     tables_of,
@@ -98,7 +99,8 @@ class SparkEngine:
         """Say a query in Spark's words, the frame being a view of the source's name."""
         steps, rest = steps_of(query)
         relations = {SOURCE: self._passing(rows, exp.table_(SOURCE, quoted=True))}
-        said = [f"CACHE TABLE `{name}` AS {translated(step, 'spark', relations, _rule)}" for name, step in steps]
+        kept = {name: "CREATE TEMPORARY VIEW" if name == COPIED else "CACHE TABLE" for name, _ in steps}
+        said = [f"{kept[name]} `{name}` AS {translated(step, 'spark', relations, _rule)}" for name, step in steps]
         return ";\n".join([*said, translated(rest, "spark", relations, _rule)])
 
     @contextmanager
@@ -127,8 +129,8 @@ class _World:
         self.relations[name] = self.view(name, self._computed(self._run(query)))
 
     def lend(self, name: str, rows: pa.Table) -> None:
-        """Send a few whole numbers into the session."""
-        self.relations[name] = self.view(name, self._session.createDataFrame(rows))
+        """Send a few whole numbers into the session, to every machine: a join need not move what it meets."""
+        self.relations[name] = self.view(name, self._session.createDataFrame(rows).hint("broadcast"))
 
     def answer(self, query: str) -> pa.Table:
         """Run a query and bring its rows out."""
@@ -146,7 +148,8 @@ class _World:
         relations = dict(self.relations)
         steps, rest = steps_of(query)
         for name, step in steps:
-            relations[name] = self.view(name, self._computed(self._frame(step, relations)))
+            frame = self._frame(step, relations)
+            relations[name] = self.view(name, _pruned(frame) if name == COPIED else self._computed(frame))
         return self._frame(rest, relations)
 
     def _computed(self, frame: Any) -> Any:
@@ -164,6 +167,11 @@ class _World:
                 raise RuntimeError("A frame is read once in a world; keep what is needed again.")
             self._source_was_read = True
         return self._session.sql(translated(query, "spark", relations, _rule))
+
+
+def _pruned(frame: Any) -> Any:
+    """Say of a frame that has no rows that it has none: Spark then leaves out of a plan whatever hangs on it."""
+    return frame.limit(0) if frame.isEmpty() else frame
 
 
 def steps_of(query: str) -> tuple[list[tuple[str, str]], str]:
@@ -184,7 +192,9 @@ def _rule(node: exp.Expr) -> exp.Expr:
     """Say one piece of the shared vocabulary in Spark's words."""
     if (text := byte_length(node)) is not None:
         return exp.func("OCTET_LENGTH", text)
-    if isinstance(node, exp.Select) and any(table.name == COPIED for table in _read_directly(node)):
+    if is_wide(node):
+        return exp.DataType.build("DECIMAL(38, 0)")
+    if isinstance(node, exp.Select) and any(table.alias_or_name == COPIED for table in _read_directly(node)):
         # Without the hint both sides of the join would be sent to where their users are: all of a giant to one.
         node.set("hint", exp.Hint(expressions=[exp.func("BROADCAST", exp.to_identifier(COPIED, quoted=True))]))
     return node

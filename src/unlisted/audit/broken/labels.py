@@ -1,0 +1,131 @@
+"""Mistakes in choosing labels by weight: a user weighs more than is paid for, or has more chances to show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from unlisted.audit.broken.mistake import Mistake, OpenBits, Uniform
+from unlisted.audit.label_laws import (
+    Crowd,
+    Weights,
+    adapted_weights,
+    full_weights,
+    in_order,
+    label_selection_law,
+    labels_over,
+    weights_of,
+    without,
+)
+from unlisted.audit.label_subjects import joined
+from unlisted.audit.output_law import OutputLaw
+from unlisted.audit.subject import Pair, Subject
+from unlisted.mechanisms.label_round import LabelRound
+from unlisted.mechanisms.label_selection import LabelSelection
+from unlisted.mechanisms.label_weights import UNIT, GivingBack, Weighing
+from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
+
+Weigh = Callable[[Crowd], Weights]
+
+FOUR = "abcd"
+_EPSILON = Fraction(1)
+
+
+def every_item_in_full(bits: OpenBits) -> Mistake:
+    """Let every item weigh 1."""
+    one = LabelRound(Weighing(4), Fraction(1), 4 * UNIT)
+
+    def counted(crowd: Crowd) -> Weights:
+        return full_weights([(label, times) for labels, times in crowd.items() for label in labels])
+
+    pair = _joining(FOUR, {FOUR: 4})
+    return Mistake(
+        "A user's items weigh 1 each, however many, and the noise is that for 1/√n each.",
+        _weighed_by("every item in full", counted, one, pair, bits),
+        _right(LabelSelection((one,)), pair, bits),
+    )
+
+
+def lone_label_of_one(bits: OpenBits) -> Mistake:
+    """Take the label that a user has alone to be the only one."""
+    of_one, of_four = (
+        LabelSelection((LabelRound(Weighing(items), Fraction(1), 2 * UNIT),), _EPSILON) for items in (1, 4)
+    )
+    pair = _joining(FOUR, {})
+    return Mistake(
+        "δ is the chance of one label of weight 1 to show, but one of four labels of weight 1/2 shows more often.",
+        _claiming("one heavy for four light", of_four, of_one.guarantee(), pair, bits),
+        _right(of_four, pair, bits),
+    )
+
+
+def whole_delta_for_each_round(bits: OpenBits) -> Mistake:
+    """Forget that a label that stays hidden is tried again."""
+    one = LabelRound(Weighing(1), Fraction(16), 5 * UNIT)
+    selection, pair = LabelSelection((one,) * 3, _EPSILON), _joining("a", {})
+    right = selection.guarantee()
+    direct = EpsilonDelta(_EPSILON, selection.delta_at(_EPSILON) - 2 * one.escape)
+    return Mistake(
+        "A label that stayed hidden is tried in two more rounds, and each round has the whole δ.",
+        _claiming("δ for each round of labels", selection, Guarantee(right.rho, one.escape, direct), pair, bits),
+        _right(selection, pair, bits),
+    )
+
+
+def given_back_to_each(bits: OpenBits) -> Mistake:
+    """Give all of what a user got back to each of the user's items."""
+    giving_back = GivingBack(UNIT, 4)
+    one = LabelRound(Weighing(4, giving_back), Fraction(1), 7 * UNIT)
+    pair = _joining(FOUR, {FOUR: 8})
+    return Mistake(
+        "What a user gets back from common labels goes to each of the user's labels in full and is not shared.",
+        _weighed_by(
+            "given back to each",
+            lambda crowd: adapted_weights(list(crowd.items()), giving_back, 1),
+            one,
+            pair,
+            bits,
+        ),
+        _right(LabelSelection((one,)), pair, bits),
+    )
+
+
+def _joining(user: str, crowd: Crowd) -> Pair:
+    return Pair(f"{user} joins {dict(crowd)}", crowd, joined(crowd, user))
+
+
+def _right(selection: LabelSelection, pair: Pair, bits: OpenBits) -> Subject:
+    return _claiming("repaired", selection, selection.guarantee(), pair, bits)
+
+
+def _claiming(name: str, selection: LabelSelection, claim: Guarantee, pair: Pair, bits: OpenBits) -> Subject:
+    """Return a selection as it is, with a claim of its own."""
+    uniform = Uniform(bits)
+
+    def run(crowd: Crowd) -> tuple[str, ...]:
+        released: tuple[str, ...] = ()
+        for one in selection.rounds:
+            weights = weights_of(one.weighing, without(crowd, released))
+            released = in_order([released, _passing(weights, one, uniform)])
+        return released
+
+    return Subject(name, claim, lambda: [pair], run, lambda crowd: label_selection_law(selection, crowd))
+
+
+def _weighed_by(name: str, weigh: Weigh, one: LabelRound, pair: Pair, bits: OpenBits) -> Subject:
+    """Return one round with other weights, and the claim of the right ones."""
+    uniform = Uniform(bits)
+
+    def run(crowd: Crowd) -> tuple[str, ...]:
+        return _passing(weigh(crowd), one, uniform)
+
+    def law(crowd: Crowd) -> OutputLaw:
+        return labels_over(weigh(crowd), one)
+
+    return Subject(name, LabelSelection((one,)).guarantee(), lambda: [pair], run, law)
+
+
+def _passing(weights: Weights, one: LabelRound, uniform: Uniform) -> tuple[str, ...]:
+    return in_order(
+        [(label,) for label, weight in weights.items() if uniform() < one.chance(float(weight) / UNIT)]
+    )

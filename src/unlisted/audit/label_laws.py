@@ -1,0 +1,130 @@
+"""The exact law of labels in rounds on small tables, from what the mechanism is said to do.
+
+A table is a crowd: {"ab": 3, "c": 1} are three users with the labels a and b, and one with c. A user with n labels
+gives each 1/√n, rounded down to whole units, and labels with enough give some of it back. Nothing here is computed
+by the program.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from unlisted.audit.normal_chances import chance_above
+from unlisted.audit.output_law import ALL, DOWN, NONE, OutputLaw, independent
+from unlisted.audit.ranking_laws import draws
+from unlisted.audit.subject import BOTTOM
+from unlisted.mechanisms.label_ranking import LabelRanking
+from unlisted.mechanisms.label_round import LabelRound
+from unlisted.mechanisms.label_selection import LabelSelection
+from unlisted.mechanisms.label_weights import UNIT, GivingBack, Weighing
+
+Crowd = Mapping[str, int]
+"""How many users have exactly the labels of a word, which are its letters."""
+
+Weights = Mapping[str, Decimal]
+"""What labels weigh, in units."""
+
+_PRECISE = decimal.Context(prec=60)
+
+
+def label_selection_law(selection: LabelSelection, crowd: Crowd) -> OutputLaw:
+    """Return the law of the labels that all rounds release, in their order."""
+    return _of_rounds(selection.rounds, crowd, ())
+
+
+def _of_rounds(rounds: Sequence[LabelRound], crowd: Crowd, released: tuple[str, ...]) -> OutputLaw:
+    if not rounds:
+        return OutputLaw({released: ALL})
+    law = labels_over(weights_of(rounds[0].weighing, without(crowd, released)), rounds[0])
+    following = law.then(lambda shown: _of_rounds(rounds[1:], crowd, in_order([released, shown])))
+    return following.seen_as(lambda pair: pair[1])
+
+
+def label_ranking_law(ranking: LabelRanking, crowd: Crowd) -> OutputLaw:
+    """Return the law of a ranking of the labels that a selection released: ⊥ last if there were too few."""
+
+    def ranked(labels: tuple[str, ...]) -> OutputLaw:
+        scores = {label: ranking.epsilon * users_of(label, crowd) for label in labels}
+        return OutputLaw(dict(draws(scores, ranking.k))).seen_as(lambda order: ended(order, ranking.k))
+
+    return label_selection_law(ranking.selection, crowd).then(ranked).seen_as(lambda pair: pair[1])
+
+
+def users_of(label: str, crowd: Crowd) -> int:
+    """Return how many users have a label."""
+    return sum(times for labels, times in crowd.items() if label in labels)
+
+
+def ended(order: tuple[str, ...], k: int) -> tuple[str | None, ...]:
+    """Return a ranking as it is told: where there were fewer than k labels, that is told too."""
+    return order if len(order) == k else (*order, BOTTOM)
+
+
+def labels_over(weights: Weights, one: LabelRound) -> OutputLaw:
+    """Return the law of the labels that one round releases, of these weights: a coin for each."""
+    return independent([_coin(label, weight, one) for label, weight in weights.items()], in_order)
+
+
+def _coin(label: str, weight: Decimal, one: LabelRound) -> OutputLaw:
+    with decimal.localcontext(_PRECISE):
+        deviation = (Decimal(one.variance.numerator) / one.variance.denominator).sqrt() * UNIT
+        low, high = chance_above((one.threshold - weight) / deviation)
+    chances = {(label,): low, (): DOWN.subtract(ALL, high)}
+    return OutputLaw({outcome: chance for outcome, chance in chances.items() if chance > NONE})
+
+
+def weights_of(weighing: Weighing, crowd: Crowd) -> Weights:
+    """Return what labels weigh; a user with too many keeps the first in their order."""
+    users = [("".join(sorted(labels)[: weighing.items]), times) for labels, times in crowd.items() if labels]
+    with decimal.localcontext(_PRECISE):
+        if weighing.giving_back is None:
+            return full_weights(users)
+        return adapted_weights(users, weighing.giving_back, weighing.giving_back.spread)
+
+
+def full_weights(users: Iterable[tuple[str, int]]) -> Weights:
+    """Return what labels weigh if nothing is given back."""
+    weights: dict[str, Decimal] = {}
+    for labels, times in users:
+        for label in labels:
+            weights[label] = weights.get(label, NONE) + times * _units(UNIT / Decimal(len(labels)).sqrt())
+    return weights
+
+
+def adapted_weights(users: Sequence[tuple[str, int]], giving_back: GivingBack, spread: int) -> Weights:
+    """Return what they weigh if those with more than enough give the rest back, in equal parts to all."""
+    adaptive = [(labels, times) for labels, times in users if len(labels) <= giving_back.most_items]
+    even: dict[str, Decimal] = {}
+    for labels, times in adaptive:
+        for label in labels:
+            even[label] = even.get(label, NONE) + times * _units(UNIT / Decimal(len(labels)))
+    part = {label: max(NONE, 1 - giving_back.enough / weight) for label, weight in even.items()}
+    weights = dict(full_weights(users))
+    for label, weight in even.items():
+        weights[label] -= weight * part[label]
+    for labels, times in adaptive:
+        got = sum((part[label] for label in labels), NONE) * _units(UNIT / Decimal(len(labels)))
+        for label in labels:
+            weights[label] += times * got / spread
+    return {label: _units(weight) for label, weight in weights.items()}
+
+
+def _units(weight: Decimal) -> Decimal:
+    return weight.to_integral_value(decimal.ROUND_FLOOR)
+
+
+def without(crowd: Crowd, released: Iterable[str]) -> Crowd:
+    """Return the crowd with some labels taken from everybody."""
+    left: Counter[str] = Counter()
+    for labels, times in crowd.items():
+        left["".join(label for label in labels if label not in set(released))] += times
+    return left
+
+
+def in_order(parts: Iterable[tuple[Any, ...]]) -> tuple[str, ...]:
+    """Put labels in the order in which they are released."""
+    return tuple(sorted(label for part in parts for label in part))

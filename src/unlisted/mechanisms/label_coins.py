@@ -1,0 +1,116 @@
+"""Who passes: labels whose weight plus normal noise is above a threshold, with no noise drawn and few labels seen.
+
+The answer is one bit a label, so the noise is not drawn: a coin of exactly its chance is flipped instead
+(`normal_coin.py`). Nor is every label looked at. In a bucket of n labels, the number that would pass if each had
+the largest weight of the bucket is binomial, and which ones is a uniform subset. A label of that subset passes
+with the chance its own weight has, given that the largest would have passed: the product of the two is its own
+chance, and labels are independent of each other as before. So the answer has the law of n coins, one for each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from unlisted.errors import ChargedFailureError
+from unlisted.mechanisms import labels as label_rules
+from unlisted.mechanisms.scales import Scales
+from unlisted.noise import lazy
+from unlisted.noise.binomial import binomial, subset
+from unlisted.noise.bits import Bits
+from unlisted.noise.normal_coin import ratio, tail_coin
+
+_BUCKETS_A_DEVIATION = 16
+_BEYOND = 12
+"""From so many standard deviations above the threshold on, labels are all in one bucket."""
+_WORD = 64
+
+
+class Drawn(NamedTuple):
+    """Labels that passed, and the places at which they lie."""
+
+    labels: pa.Array
+    buckets: NDArray[np.int64]
+    ranks: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Coins:
+    """The coins of labels, by what they weigh."""
+
+    threshold: int
+    variance: Fraction
+
+    def draw(self, scales: Scales, bits: Bits) -> Drawn:
+        """Return the labels that pass, in no particular order."""
+        buckets, ranks = self._candidates(scales.buckets(self._width, self._last), bits)
+        named, weights = scales.named(buckets, ranks)
+        if len(named) != len(buckets) or len(weights) != len(buckets):
+            # The data changed between two looks at it. What was drawn is spent.
+            raise ChargedFailureError
+        passed = np.flatnonzero(self._thinned(buckets, weights, bits))
+        return Drawn(label_rules.take(label_rules.plain(named), passed), buckets[passed], ranks[passed])
+
+    @property
+    def _deviation(self) -> int:
+        return math.isqrt(math.ceil(self.variance))
+
+    @property
+    def _width(self) -> int:
+        return max(1, self._deviation // _BUCKETS_A_DEVIATION)
+
+    @property
+    def _last(self) -> int:
+        return (self.threshold + _BEYOND * self._deviation) // self._width
+
+    def _of_weight(self, weight: int) -> lazy.Bounds:
+        return tail_coin(self.threshold - weight, self.variance)
+
+    def _of_heaviest(self, bucket: int) -> lazy.Bounds:
+        """Return a chance that no label of a bucket exceeds."""
+        return _certainly if bucket == self._last else self._of_weight((bucket + 1) * self._width)
+
+    def _candidates(self, sizes: Mapping[int, int], bits: Bits) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Draw the places of those that would pass if they had the largest weight of their bucket."""
+        buckets, ranks = [], []
+        for bucket, size in sorted(sizes.items()):
+            candidates = size
+            if bucket != self._last:
+                candidates = binomial(size, self._of_heaviest(bucket), bits)
+            buckets.append(np.full(candidates, bucket, dtype=np.int64))
+            ranks.append(np.arange(size) if candidates == size else subset(size, candidates, bits))
+        if not buckets:
+            return (np.zeros(0, dtype=np.int64),) * 2
+        return np.concatenate(buckets), np.concatenate(ranks)
+
+    def _thinned(self, buckets: NDArray[np.int64], weights: NDArray[np.int64], bits: Bits) -> NDArray[np.bool_]:
+        """Flip for each candidate the coin that is left of its own."""
+        passed = np.zeros(len(buckets), dtype=np.bool_)
+        drawn = bits.words(len(buckets))
+        for bucket, at in _grouped(buckets):
+            given = self._of_heaviest(bucket)
+            # Every label of the bucket has at least the chance of its lower edge: that decides most of them.
+            least = ratio(self._of_weight(bucket * self._width), given)(_WORD)[0]
+            passed[at] = drawn[at] < np.uint64(min(least, (1 << _WORD) - 1))
+            for one in at[~passed[at]]:
+                chance = ratio(self._of_weight(int(weights[one])), given)
+                passed[one] = lazy.decide(chance, int(drawn[one]), bits)
+        return passed
+
+
+def _grouped(buckets: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Return each bucket with the positions of its candidates."""
+    names, starts = np.unique(buckets, return_index=True)
+    # Split before every start, the first one too: of no candidates there are no groups.
+    yield from zip(names.tolist(), np.split(np.arange(len(buckets)), starts)[1:], strict=True)
+
+
+def _certainly(precision: int) -> tuple[int, int]:
+    return 1 << precision, 1 << precision

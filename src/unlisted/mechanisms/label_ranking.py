@@ -1,0 +1,72 @@
+"""A ranked top k in two steps: which labels there are, then a ranking of them. The proof is in label_ranking.md.
+
+Once labels are released they are a list that everybody knows. So the ranking needs no ⊥ and no threshold: it draws
+from the labels themselves, by their counts over all users, without a bound on how many items a user holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from unlisted.mechanisms import labels as label_rules
+from unlisted.mechanisms.answer import Answer
+from unlisted.mechanisms.counts import add_noise
+from unlisted.mechanisms.label_selection import LabelSelection
+from unlisted.mechanisms.pricing import noise_price
+from unlisted.mechanisms.scales import Scales
+from unlisted.noise.bits import Bits, fresh_bits
+from unlisted.noise.gumbel import first_in_race
+from unlisted.noise.law import Law
+from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
+from unlisted.privacy.numbers import positive, whole
+
+
+@dataclass(frozen=True)
+class LabelRanking:
+    """Release labels, and rank k of them by the number of users who have them, plus Gumbel noise.
+
+    Guarantees: (ρ, δ) of `guarantee()`, and for each answer what it `spent`: fewer labels than k, fewer draws. Of
+    the labels only those ranked come out. With `counts_law`, their counts follow with fresh noise.
+    """
+
+    selection: LabelSelection
+    k: int
+    epsilon: Fraction
+    counts_law: Law | None = None
+
+    def __post_init__(self) -> None:
+        whole("k", self.k)
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+
+    @property
+    def _sides(self) -> int:
+        return 1 if self.selection.last.weighing.adjacency == "add_remove" else 2
+
+    def draw_price(self) -> Guarantee:
+        """Return the cost of one draw: an exponential mechanism of range ε (2ε for replace)."""
+        bounded_range = self._sides * self.epsilon
+        return Guarantee(bounded_range**2 / 8, Fraction(0), EpsilonDelta(bounded_range, Fraction(0)))
+
+    def counts_price(self) -> Guarantee:
+        """Return what the winners' counts cost, if they are released: a user may be in all of them."""
+        return Guarantee.nothing() if self.counts_law is None else noise_price(self.counts_law, self.k, 1)
+
+    def guarantee(self) -> Guarantee:
+        """Return the ceiling: all draws made."""
+        return self._cost_of(self.k)
+
+    def _cost_of(self, draws: int) -> Guarantee:
+        return self.selection.guarantee() + draws * self.draw_price() + self.counts_price()
+
+    def release(self, scales: Scales, bits: Bits | None = None) -> Answer:
+        """Find the labels, then draw among them; `stopped` says that there were fewer than k."""
+        bits = bits or fresh_bits()
+        self.selection.draw(scales, bits)
+        counts = scales.counts_of_taken()
+        order, _ = first_in_race(counts.counts, None, self.epsilon, self.k, bits)
+        noisy = None
+        if self.counts_law is not None:
+            noisy = add_noise(counts.counts[order], self.counts_law.sample(len(order), bits))
+        labels = label_rules.take(counts.labels, order)
+        return Answer(labels, noisy, self._cost_of(len(order)), stopped=len(order) < self.k)

@@ -1,0 +1,75 @@
+"""One look at the labels: whose weight plus normal noise is above a threshold. The proof is in label_round.md."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.mechanisms.label_coins import Coins, Drawn
+from unlisted.mechanisms.label_weights import UNIT, Weighing
+from unlisted.mechanisms.scales import Scales
+from unlisted.noise.bits import Bits
+from unlisted.noise.normal_shift import normal_about
+from unlisted.noise.normal_tail import normal_tail_bounds
+from unlisted.privacy.numbers import positive, whole
+from unlisted.privacy.rounding import any_of_up
+from unlisted.privacy.worst_case import worst_case_up
+
+
+@dataclass(frozen=True)
+class LabelRound:
+    """Release every label whose weight plus normal noise is above a threshold; nothing but the label.
+
+    `variance` is that of the noise where a user's weights have length 1; `threshold` is in units of a weight, and
+    at least what a label weighs that only one user has.
+    """
+
+    weighing: Weighing
+    variance: Fraction
+    threshold: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variance", positive("variance", self.variance))
+        if whole("threshold", self.threshold) < self.weighing.alone(1):
+            raise InvalidArgumentError("threshold", self.threshold, f"{self.weighing.alone(1)} or above")
+
+    def draw(self, scales: Scales, bits: Bits) -> Drawn:
+        """Weigh, and draw which labels pass; in no particular order."""
+        scales.weigh(self.weighing)
+        return Coins(self.threshold, self._units).draw(scales, bits)
+
+    @cached_property
+    def _units(self) -> Fraction:
+        """The variance of the noise on weights in units."""
+        return self.variance * UNIT**2
+
+    @property
+    def mu_squared(self) -> Fraction:
+        """How far one user moves the weights, in standard deviations, squared."""
+        return self.weighing.reach_squared / self._units
+
+    def mu_squared_beside(self, new: Fraction) -> Fraction:
+        """Return the same for labels that others have too, where at least this part of a user's labels is new."""
+        if self.weighing.adjacency == "replace":
+            return self.mu_squared
+        return (self.weighing.reach_squared - new * UNIT**2) / self._units
+
+    @cached_property
+    def escape(self) -> Fraction:
+        """Bound from above the chance that a label which only one user has is released.
+
+        A user with n such labels gives each at most alone(n): few of more weight, or many of less.
+        """
+        return worst_case_up(1, self.weighing.items, self._escape)
+
+    def _escape(self, fewest: int, most: int) -> Fraction:
+        """Bound from above the chance that any label passes, of a lone user with so many items."""
+        gap = self.threshold - self.weighing.alone(fewest)
+        return any_of_up(normal_tail_bounds(gap * gap / self._units)[1], most)
+
+    def chance(self, weight: float) -> float:
+        """Return about the chance that a label of this weight is released, the item of a lone user weighing 1."""
+        return normal_about((self.threshold / UNIT - weight) / math.sqrt(self.variance))

@@ -1,0 +1,98 @@
+"""The labels that enough users share, and nothing else about them. The proof is in label_selection.md.
+
+One look with all of the budget, or several of which each leaves out what the ones before released (DP-SIPS): the
+common labels are found with little, and their users' weight then goes to the labels that are still in doubt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import pyarrow as pa
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.mechanisms.answer import Answer
+from unlisted.mechanisms.label_round import LabelRound
+from unlisted.mechanisms.scales import Scales
+from unlisted.noise.bits import Bits, fresh_bits
+from unlisted.noise.normal_shift import normal_delta_up
+from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
+from unlisted.privacy.rounding import log_down, log_up
+from unlisted.privacy.worst_case import worst_case_up
+
+_PARTS = 256
+"""How finely the part of a user's labels that is new is looked at."""
+
+
+@dataclass(frozen=True)
+class LabelSelection:
+    """Release labels in rounds; none is released twice, and none that nobody has.
+
+    Guarantees: (ρ, δ) of `guarantee()`, and with `at_epsilon` the δ of the whole at that ε. Rows come in the order
+    of labels. Edge cases: no labels, no rows.
+    """
+
+    rounds: tuple[LabelRound, ...]
+    at_epsilon: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if not self.rounds:
+            raise InvalidArgumentError("rounds", self.rounds, "one round or more")
+        if len(self.rounds) > 1 and any(one.weighing.giving_back for one in self.rounds):
+            raise InvalidArgumentError("rounds", len(self.rounds), "one round where weight is given back")
+        if len({one.weighing.adjacency for one in self.rounds}) > 1:
+            raise InvalidArgumentError("rounds", len(self.rounds), "rounds that all protect the same neighbours")
+
+    @property
+    def last(self) -> LabelRound:
+        """The round with the most of the budget, which decides about labels in doubt."""
+        return self.rounds[-1]
+
+    def escape(self) -> Fraction:
+        """Bound from above the chance that a label which only one user has is released in any round."""
+        return min(Fraction(1), sum((one.escape for one in self.rounds), Fraction(0)))
+
+    def delta_at(self, epsilon: Fraction) -> Fraction:
+        """Bound from above the δ of the whole at ε."""
+        escape = self.escape()
+        if escape == 1:
+            return Fraction(1)
+        lowered = epsilon + log_down(1 - escape)
+        if len(self.rounds) > 1:
+            moved = sum((one.mu_squared for one in self.rounds), Fraction(0))
+            return min(Fraction(1), escape + normal_delta_up(moved, lowered))
+        # Of a user's labels a part is new, and the rest moves: the worst part, not the sum of two worst cases.
+        all_new = log_up(1 / (1 - escape))
+
+        def bound(least: int, most: int) -> Fraction:
+            moved = self.last.mu_squared_beside(Fraction(least, _PARTS))
+            return Fraction(most + 1, _PARTS) * all_new + normal_delta_up(moved, lowered)
+
+        return min(Fraction(1), worst_case_up(0, _PARTS - 1, bound))
+
+    def guarantee(self) -> Guarantee:
+        """Return the ceiling of what a release costs; it is also what each one costs."""
+        return self._guarantee
+
+    @cached_property
+    def _guarantee(self) -> Guarantee:
+        rho = sum((one.mu_squared for one in self.rounds), Fraction(0)) / 2
+        promised = Guarantee(rho, self.escape())
+        if self.at_epsilon is None:
+            return promised
+        return replace(promised, direct=EpsilonDelta(self.at_epsilon, self.delta_at(self.at_epsilon)))
+
+    def draw(self, scales: Scales, bits: Bits) -> pa.Array:
+        """Draw round by round, and leave out of each what came out before; the last is taken out too."""
+        found = []
+        for one in self.rounds:
+            drawn = one.draw(scales, bits)
+            scales.take_out(drawn.buckets, drawn.ranks)
+            found.append(drawn.labels)
+        return pa.concat_arrays(found)
+
+    def release(self, scales: Scales, bits: Bits | None = None) -> Answer:
+        """Release what was drawn, in the order of labels."""
+        return Answer.of_labels(self.draw(scales, bits or fresh_bits()), self.guarantee())

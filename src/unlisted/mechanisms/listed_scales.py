@@ -1,0 +1,108 @@
+"""Scales for users whose items are listed in memory: plain whole numbers, one label after the other.
+
+They say slowly what an engine does at size, so that tests can compare, and the audit can compute laws. Nothing is
+chosen by a secret: a user with more items than the bound keeps the first in the order of labels. That is a fixed
+rule of the user's own items, so it bounds them as well; but it favours the same labels for everybody, so no real
+table is weighed like this.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from unlisted.mechanisms import labels as label_rules
+from unlisted.mechanisms.counts import LARGEST_COUNT, BoundedCounts
+from unlisted.mechanisms.label_weights import HEAVIEST, SHARES, GivingBack, Weighing, even_weight, full_weight
+from unlisted.privacy.sensitivity import Adjacency, Sensitivity
+
+
+class ListedScales:
+    """Labels and who has them, as `Scales`. Inside, a label is spoken of by its place in the order of labels."""
+
+    def __init__(self, items_of_users: Mapping[Any, Iterable[Any]], adjacency: Adjacency = "add_remove") -> None:
+        listed = {user: {label_rules.encode(item): item for item in of} for user, of in items_of_users.items()}
+        found = {encoded: item for of in listed.values() for encoded, item in of.items()}
+        array = label_rules.plain(list(found.values()))
+        order = label_rules.order(array, np.zeros(len(array), dtype=np.int64))
+        names = list(found)
+        place = {names[at]: rank for rank, at in enumerate(order.tolist())}
+        self._labels = label_rules.take(array, order)
+        self._users = [sorted(place[encoded] for encoded in of) for of in listed.values()]
+        self._adjacency = adjacency
+        self._taken: list[int] = []
+        self._weights: dict[int, int] = {}
+        self._in_bucket: dict[int, list[int]] = {}
+
+    def weigh(self, weighing: Weighing) -> None:
+        """Weigh all labels that were not taken out."""
+        taken = set(self._taken)
+        left = ([item for item in items if item not in taken] for items in self._users)
+        users = [items[: weighing.items] for items in left if items]
+        giving_back = weighing.giving_back
+        weights = _adapted(users, giving_back) if giving_back else _full(users)
+        self._weights = {label: min(weight, LARGEST_COUNT) for label, weight in weights.items()}
+
+    def buckets(self, width: int, last: int) -> Mapping[int, int]:
+        """Return how many labels there are in each bucket."""
+        self._in_bucket = defaultdict(list)
+        for label in sorted(self._weights):
+            self._in_bucket[min((self._weights[label] - 1) // width, last)].append(label)
+        return {bucket: len(labels) for bucket, labels in self._in_bucket.items()}
+
+    def named(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> tuple[pa.Array, NDArray[np.int64]]:
+        """Return the labels at these places, in this order, and their weights."""
+        places = self._at(buckets, ranks)
+        weights = np.array([self._weights[place] for place in places], dtype=np.int64)
+        return label_rules.take(self._labels, np.array(places, dtype=np.int64)), weights
+
+    def take_out(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> None:
+        """Leave the labels at these places out of all further weighing."""
+        self._taken += self._at(buckets, ranks)
+
+    def counts_of_taken(self) -> BoundedCounts:
+        """Return how many users have each of the labels taken out, whatever the bound was."""
+        users = Counter(item for items in self._users for item in items)
+        labels = label_rules.take(self._labels, np.array(self._taken, dtype=np.int64))
+        sensitivity = Sensitivity(items=None, count=1, adjacency=self._adjacency)
+        return BoundedCounts(labels, [users[place] for place in self._taken], sensitivity)
+
+    def _at(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> list[int]:
+        return [self._in_bucket[b][rank] for b, rank in zip(buckets.tolist(), ranks.tolist(), strict=True)]
+
+
+def _full(users: list[list[int]]) -> Mapping[int, int]:
+    """Return what labels weigh if nothing is given back."""
+    weights: Counter[int] = Counter()
+    for items in users:
+        weights.update(dict.fromkeys(items, full_weight(len(items))))
+    return weights
+
+
+def _adapted(users: list[list[int]], giving_back: GivingBack) -> Mapping[int, int]:
+    """Return what labels weigh if those with enough give back; rounded once, at the end."""
+    adaptive = [items for items in users if len(items) <= giving_back.most_items]
+    even: Counter[int] = Counter()
+    for items in adaptive:
+        even.update(dict.fromkeys(items, even_weight(len(items))))
+    back = {label: _given_back(weight, giving_back.enough) for label, weight in even.items()}
+    gain: Counter[int] = Counter()
+    for items in adaptive:
+        gets = sum(back[item] for item in items)
+        gain.update(dict.fromkeys(items, even_weight(len(items)) * gets))
+    spread, weights = giving_back.spread, {}
+    for label, full in _full(users).items():
+        stays = spread * even[label] * (SHARES - back.get(label, 0)) + gain[label]
+        weights[label] = full - even[label] + stays // (SHARES * spread)
+    return weights
+
+
+def _given_back(even: int, enough: int) -> int:
+    """Return how many of SHARES parts of its even weight a label gives back; a division in floating point."""
+    known = min(even, HEAVIEST)
+    return 0 if even <= enough else int((known - enough) / known * SHARES)

@@ -1,0 +1,40 @@
+"""What weighs labels: an engine that holds the rows, or a list in memory.
+
+Labels are not named before they are chosen. They lie in buckets by their weight, and are spoken of as "the label
+at rank r of bucket b", ranks being from 0 in the order of labels. So what leaves an engine is how many labels
+there are in each bucket, and the names of those that were drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.label_weights import Weighing
+
+
+class Scales(Protocol):
+    """The labels of one unchanging state of the data, weighed as often as asked."""
+
+    def weigh(self, weighing: Weighing) -> None:
+        """Weigh all labels that were not taken out, bounding each user to `weighing.items` of them first."""
+
+    def buckets(self, width: int, last: int) -> Mapping[int, int]:
+        """Return how many labels there are in each bucket: b holds weights above b·width up to (b + 1)·width.
+
+        The bucket `last` also holds all that are heavier.
+        """
+
+    def named(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> tuple[pa.Array, NDArray[np.int64]]:
+        """Return the labels at these places, in this order, and their weights; buckets as last asked for."""
+
+    def take_out(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> None:
+        """Leave the labels at these places out of all further weighing: they are released."""
+
+    def counts_of_taken(self) -> BoundedCounts:
+        """Return, of the labels taken out, how many users have each; no bound on the items of a user."""

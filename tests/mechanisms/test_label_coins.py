@@ -1,0 +1,121 @@
+"""Drawing by bucket is flipping one coin for each label: the same law, with few labels looked at."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tests.known_bits import KnownBits
+from tests.mechanisms.given_weights import GivenWeights
+from tests.statistical.goodness import accepts, as_numbers, g_test, mean_test, rejects
+
+from unlisted.errors import ChargedFailureError
+from unlisted.mechanisms.label_coins import Coins
+from unlisted.mechanisms.label_weights import UNIT
+from unlisted.noise.normal_shift import normal_about
+
+COINS = Coins(5 * UNIT, Fraction(UNIT**2))
+REPEATS = 1500
+
+
+def chance(weight: int, coins: Coins = COINS) -> float:
+    return normal_about((coins.threshold - weight) / math.sqrt(coins.variance))
+
+
+def law_of(weights: Mapping[str, int], coins: Coins = COINS) -> dict[object, float]:
+    """Return the law of the set that passes: one independent coin for each label."""
+    found = {}
+    for passed in itertools.product((False, True), repeat=len(weights)):
+        chances = (
+            chance(w, coins) if yes else 1 - chance(w, coins)
+            for w, yes in zip(weights.values(), passed, strict=True)
+        )
+        found[frozenset(itertools.compress(weights, passed))] = math.prod(chances)
+    return found
+
+
+def drawn(weights: Mapping[str, int], name: str, coins: Coins = COINS) -> list[object]:
+    bits, scales = KnownBits(name), GivenWeights(weights)
+    return [frozenset(coins.draw(scales, bits).labels.to_pylist()) for _ in range(REPEATS)]
+
+
+SAME_BUCKET = {"a": 4 * UNIT + 3, "b": 4 * UNIT + UNIT // 20, "c": 4 * UNIT + UNIT // 17}
+"""Three weights of one bucket, which is a sixteenth of a deviation wide."""
+
+CASES = {
+    "one bucket": SAME_BUCKET,
+    "far apart": {"a": 3 * UNIT, "b": 5 * UNIT, "c": 6 * UNIT + 11, "d": 7 * UNIT},
+    "some beyond all doubt": {"a": 4 * UNIT, "b": 30 * UNIT, "c": 17 * UNIT + UNIT // 2},
+    "at the edges of buckets": {"a": 4 * UNIT, "b": 4 * UNIT + 1, "c": 4 * UNIT + UNIT // 16, "d": 5 * UNIT},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_set_that_passes_has_the_law_of_one_coin_a_label(name: str) -> None:
+    weights = CASES[name]
+    outcomes = drawn(weights, name)
+    accepts(g_test(*as_numbers(outcomes, law_of(weights))))
+    heavier = {label: weight + UNIT // 2 for label, weight in weights.items()}
+    rejects(g_test(*as_numbers(outcomes, law_of(heavier))))
+
+
+def test_labels_of_one_bucket_keep_their_own_chances() -> None:
+    """The lightest and the heaviest of a bucket differ by a tenth in chance, and thinning tells them apart."""
+    light, heavy, each = 4 * UNIT + 1, 4 * UNIT + UNIT // 16, 40_000
+    weights = {f"light {i}": light for i in range(each)} | {f"heavy {i}": heavy for i in range(each)}
+    passed = COINS.draw(GivenWeights(weights), KnownBits("edges")).labels.to_pylist()
+    for name, weight, other in (("light", light, heavy), ("heavy", heavy, light)):
+        count = sum(label.startswith(name) for label in passed)
+        flips = np.repeat([1, 0], [count, each - count])
+        own, wrong = chance(weight), chance(other)
+        accepts(mean_test(flips, own, own * (1 - own)))
+        rejects(mean_test(flips, wrong, wrong * (1 - wrong)))
+
+
+def test_many_labels_pass_as_often_as_one_coin_each_would() -> None:
+    weights = {f"label {i}": 2 * UNIT + i * UNIT // 5000 for i in range(10_000)}
+    scales = GivenWeights(weights)
+    passed = set(COINS.draw(scales, KnownBits("many")).labels.to_pylist())
+    chances = np.array([chance(w) for w in weights.values()])
+    total, spread = chances.sum(), (chances * (1 - chances)).sum()
+    accepts(mean_test([len(passed)], float(total), float(spread)))
+    rejects(mean_test([len(passed)], float(total) * 1.4, float(spread)))
+    assert passed <= scales.seen
+
+
+def test_few_labels_are_looked_at() -> None:
+    weights = {f"rare {i}": UNIT + i for i in range(20_000)} | {"common": 40 * UNIT}
+    scales = GivenWeights(weights)
+    assert "common" in COINS.draw(scales, KnownBits("few")).labels.to_pylist()
+    # A chance of 3e-5 each, and half as much again for the upper edge of the bucket.
+    assert len(scales.seen) < 20
+
+
+@pytest.mark.parametrize("weights", [{}, {"a": 1}, {"a": 1, "b": 2}])
+def test_no_candidate_is_no_label_and_no_error(weights: dict[str, int]) -> None:
+    """At a threshold of fifty deviations nothing ever passes."""
+    drew = Coins(50 * UNIT, Fraction(UNIT**2)).draw(GivenWeights(weights), KnownBits("none"))
+    assert len(drew.labels) == len(drew.buckets) == len(drew.ranks) == 0
+
+
+def test_what_passed_is_said_with_its_place() -> None:
+    scales = GivenWeights({"a": 30 * UNIT, "b": UNIT, "c": 30 * UNIT})
+    drew = COINS.draw(scales, KnownBits("places"))
+    assert drew.labels.to_pylist() == scales.named(drew.buckets, drew.ranks)[0].to_pylist() == ["a", "c"]
+    assert drew.ranks.tolist() == [0, 1]
+
+
+class Vanishing(GivenWeights):
+    """Data that changes between two looks at it."""
+
+    def named(self, buckets: np.ndarray, ranks: np.ndarray) -> tuple[object, np.ndarray]:
+        return super().named(buckets[1:], ranks[1:])
+
+
+def test_data_that_changed_is_an_error_that_was_charged() -> None:
+    with pytest.raises(ChargedFailureError):
+        COINS.draw(Vanishing({"a": 30 * UNIT, "b": 30 * UNIT}), KnownBits("changed"))

@@ -1,0 +1,82 @@
+"""Scales in memory, against weights worked out by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from unlisted.mechanisms.label_weights import SHARES, UNIT, GivingBack, Weighing
+from unlisted.mechanisms.listed_scales import ListedScales
+
+
+def weights(scales: ListedScales, weighing: Weighing) -> dict[str, int]:
+    """All labels with their weights."""
+    scales.weigh(weighing)
+    there = [(b, rank) for b, size in scales.buckets(UNIT // 4, 30).items() for rank in range(size)]
+    buckets, ranks = np.array(there, dtype=np.int64).reshape(-1, 2).T
+    labels, found = scales.named(buckets, ranks)
+    return dict(zip(map(str, labels.to_pylist()), found.tolist(), strict=True))
+
+
+def test_a_user_of_four_items_gives_each_a_half() -> None:
+    scales = ListedScales({"a": ["w", "x", "y", "z"], "b": ["x"], "c": ["x", "x"]})
+    assert weights(scales, Weighing(4)) == {"w": UNIT // 2, "x": 5 * UNIT // 2, "y": UNIT // 2, "z": UNIT // 2}
+
+
+def test_a_user_over_the_bound_keeps_the_first_in_the_order_of_labels() -> None:
+    scales = ListedScales({"a": ["z", "é", "b", "B"], "b": ["é"]})
+    assert weights(scales, Weighing(1)) == {"B": UNIT, "é": UNIT}
+
+
+def test_what_a_label_has_too_much_goes_back_and_is_spread() -> None:
+    """Five users of x and one of x and y; x needs a weight of 2 of its 5.5 and gives back 7/11."""
+    everybody = {str(u): ["x"] for u in range(5)} | {"both": ["x", "y"]}
+    giving_back = GivingBack(enough=2 * UNIT, most_items=2)
+    found = weights(ListedScales(everybody), Weighing(2, giving_back))
+    back = Fraction(int(Fraction(7, 11) * SHARES), SHARES)
+    spread, full, even = giving_back.spread, Fraction(UNIT * 70710678118, 10**11), Fraction(UNIT, 2)
+    # What x keeps, what "both" gives over the even half, and what the six users give of what they got.
+    of_x = Fraction(11, 2) * UNIT * (1 - back) + (full - even) + (5 * UNIT + even) * back / spread
+    of_y = full + even * back / spread
+    assert found["x"] == pytest.approx(float(of_x), abs=2)
+    assert found["y"] == pytest.approx(float(of_y), abs=2)
+    assert found["y"] > weights(ListedScales(everybody), Weighing(2))["y"]
+
+
+def test_users_of_more_items_get_nothing_back() -> None:
+    scales = ListedScales({str(u): ["x"] for u in range(5)} | {"both": ["x", "y"]})
+    giving_back = GivingBack(enough=2 * UNIT, most_items=1)
+    assert weights(scales, Weighing(2, giving_back))["y"] == weights(scales, Weighing(2))["y"]
+
+
+def test_heavy_labels_share_the_last_bucket_and_weights_on_the_edge_lie_below_it() -> None:
+    scales = ListedScales({str(u): ["x"] for u in range(9)} | {"a": ["y"], "b": ["z"]})
+    scales.weigh(Weighing(1))
+    assert scales.buckets(UNIT, 5) == {5: 1, 0: 2}
+    assert scales.buckets(UNIT - 1, 2) == {2: 1, 1: 2}
+
+
+def test_what_is_taken_out_leaves_its_users_weight_to_the_rest() -> None:
+    scales = ListedScales({"a": ["x", "y"], "b": ["x"], "c": ["x", "z"]}, adjacency="replace")
+    scales.weigh(Weighing(1))
+    assert scales.buckets(UNIT, 5) == {2: 1}
+    scales.take_out(np.array([2]), np.array([0]))
+    assert weights(scales, Weighing(1)) == {"y": UNIT, "z": UNIT}
+    counts = scales.counts_of_taken()
+    assert (counts.labels.to_pylist(), counts.counts.tolist()) == (["x"], [3])
+    assert (counts.sensitivity.items, counts.sensitivity.adjacency) == (None, "replace")
+
+
+def test_labels_are_told_apart_by_their_bytes() -> None:
+    scales = ListedScales({"a": [0.0, -0.0, 0.0]})
+    scales.weigh(Weighing(5))
+    assert list(scales.buckets(UNIT, 5).values()) == [2]
+
+
+def test_nobody_is_weighed_as_nothing() -> None:
+    scales = ListedScales({"a": []})
+    scales.weigh(Weighing(5, GivingBack(UNIT, 5)))
+    assert scales.buckets(UNIT, 5) == {}
+    assert len(scales.counts_of_taken()) == 0

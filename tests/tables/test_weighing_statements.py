@@ -1,0 +1,92 @@
+"""Golden SQL: what each engine is asked when labels are weighed. `UNLISTED_WRITE_GOLDEN=1` writes it anew."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from unlisted.mechanisms.label_weights import UNIT, GivingBack
+from unlisted.tables.bounding import Choice, distinct_pairs, item_columns
+from unlisted.tables.engines.duckdb_files import file_engine
+from unlisted.tables.engines.engine import Engine
+from unlisted.tables.engines.postgres import PostgresEngine
+from unlisted.tables.engines.spark import SparkEngine
+from unlisted.tables.question import Question
+from unlisted.tables.weighing import (
+    adaptive_query,
+    bucket_of,
+    buckets_query,
+    counts_query,
+    full_query,
+    kept_query,
+    named_query,
+    taken_query,
+)
+
+GOLDEN = Path(__file__).parent / "golden" / "weighing"
+ROWS = pa.schema({"user_id": pa.int64(), "query": pa.string(), "price": pa.float64()}).empty_table()
+QUESTIONS = {"a text": Question(("query",)), "a text and a number": Question(("query", "price"))}
+
+
+@pytest.fixture
+def duckdb(tmp_path: Path) -> Engine:
+    pyarrow.parquet.write_table(ROWS, tmp_path / "searches.parquet")
+    return file_engine(str(tmp_path / "searches.parquet"), None, None)
+
+
+@pytest.fixture
+def postgres(postgres_url: str) -> Iterator[Engine]:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("""
+            CREATE SCHEMA weighing;
+            CREATE TABLE weighing.searches (user_id bigint, query varchar(90), price float8)""")
+        yield PostgresEngine(postgres_url, "weighing.searches")
+        connection.execute("DROP SCHEMA weighing CASCADE")
+
+
+@pytest.fixture
+def spark(request: pytest.FixtureRequest) -> Engine:
+    return SparkEngine(request.getfixturevalue("spark_session").createDataFrame(ROWS))
+
+
+def said(engine: Engine, asked: Question) -> dict[str, str]:
+    """Every kind of statement, each under its name."""
+    items = item_columns(asked, engine.columns())
+    choice, bucket = Choice(engine, items, bytes(16)), bucket_of(UNIT // 8, 40)
+    statements = {
+        "distinct pairs": distinct_pairs(engine, "user_id", asked, items),
+        "pairs within the bound": kept_query(choice, 100, None),
+        "pairs within the bound, of labels not taken out": kept_query(choice, 100, "taken"),
+        "weights in full": full_query(items, "kept_pairs"),
+        "weights with giving back": adaptive_query(items, "kept_pairs", GivingBack(20 * UNIT, 50)),
+        "how many labels are in each bucket": buckets_query("weights", bucket),
+        "labels at places": named_query(items, "weights", bucket),
+        "labels taken out": taken_query(items, "weights", bucket, None),
+        "labels taken out after others": taken_query(items, "weights", bucket, "taken"),
+        "users of labels taken out": counts_query(items, "taken"),
+        "users of no labels": counts_query(items, None),
+    }
+    rows = asked.rows("user_id", engine.columns())
+    return {name: engine.statement(query, rows) for name, query in statements.items()}
+
+
+@pytest.mark.parametrize("name", ["duckdb", "postgres", "spark"])
+def test_an_engine_is_asked_the_golden_statements(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    engine = request.getfixturevalue(name)
+    text = "".join(
+        f"-- {item}: {what}\n{statement};\n\n"
+        for item, asked in QUESTIONS.items()
+        for what, statement in said(engine, asked).items()
+    ).replace(str(tmp_path), "FOLDER")
+    path = GOLDEN / f"{name}.sql"
+    if os.environ.get("UNLISTED_WRITE_GOLDEN") == "1":
+        path.write_text(text, "utf-8")
+    assert text == path.read_text("utf-8")
