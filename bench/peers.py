@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1] / ".venvs"
@@ -52,7 +53,9 @@ PIPELINEDP = Peer(
 )
 # It imports scikit-learn at its start, and a name in it that later versions no longer have.
 DIFFPRIVLIB = Peer("diffprivlib", ("diffprivlib==0.6.6", "scikit-learn<1.6"))
-ALL = (OPENDP, PIPELINEDP, DIFFPRIVLIB)
+# It brings its own Spark, which needs a Java that is on the path.
+TUMULT = Peer("tumult", ("tmlt.analytics==0.21.0", "numpy<2", "pandas<2", "pyarrow<20"), (3, 12))
+ALL = (OPENDP, PIPELINEDP, DIFFPRIVLIB, TUMULT)
 
 
 def make(peer: Peer) -> bool:
@@ -79,16 +82,22 @@ def make(peer: Peer) -> bool:
     return True
 
 
-def versions(peer: Peer) -> str:
-    """Return what is installed in a peer's environment, in one line."""
+@cache
+def installed(peer: Peer) -> dict[str, str]:
+    """Return the version of every package in a peer's environment, pip and its kind left out."""
     listed = subprocess.run(
         [str(peer.python), "-m", "pip", "list", "--format=json", "--disable-pip-version-check"],
         capture_output=True,
         text=True,
         check=True,
     )
-    parts = [f"{one['name']} {one['version']}" for one in json.loads(listed.stdout)]
-    return ", ".join(part for part in parts if part.split()[0] not in ("pip", "setuptools"))
+    found = {one["name"]: one["version"] for one in json.loads(listed.stdout)}
+    return {name: version for name, version in found.items() if name not in ("pip", "setuptools")}
+
+
+def versions(peer: Peer) -> str:
+    """Return what is installed in a peer's environment, in one line."""
+    return ", ".join(f"{name} {version}" for name, version in installed(peer).items())
 
 
 def _interpreter(peer: Peer) -> str | None:

@@ -1,6 +1,6 @@
 """OpenDP's two thresholds on given counts: how many labels come out, and how good they are.
 
-usage: opendp_threshold.py COUNTS.parquet EPSILON DELTA ITEMS_PER_USER RUNS        prints scores as JSON
+usage: opendp_threshold.py        a line of JSON in, a line out: scores.answer_lines
 
 Each at its best: the smallest scale its own privacy map allows, and of all ways to share δ between threshold and
 conversion (Gaussian) the one with the lowest threshold.
@@ -8,17 +8,14 @@ conversion (Gaussian) the one with the lowest threshold.
 
 from __future__ import annotations
 
-import json
-import sys
+from functools import cache
 from typing import Any
 
 import opendp.prelude as dp
-from scores import counts_of, scores
+from scores import Told, answer_lines, counts_of, gaussian_chance, laplace_chance, scores, worth_noise
 
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98)
 """How much of δ the conversion from ρ gets; the rest is the threshold's."""
-
-LARGEST = 10_000_000
 
 
 def measurement(kind: str, scale: float, threshold: int) -> Any:
@@ -60,6 +57,7 @@ def smallest_scale(epsilon: float, delta: float, distance: tuple[Any, ...]) -> f
     return high
 
 
+@cache
 def laplace(epsilon: float, delta: float, items: int) -> tuple[float, int, str]:
     scale, distance = items / epsilon * (1 + 1e-9), (items, items, 1)
     threshold = lowest_threshold("laplace", scale, distance, delta)
@@ -67,6 +65,7 @@ def laplace(epsilon: float, delta: float, items: int) -> tuple[float, int, str]:
     return scale, threshold, "OpenDP, Laplace threshold"
 
 
+@cache
 def gaussian(epsilon: float, delta: float, items: int) -> tuple[float, int, str]:
     distance = (items, items**0.5 * (1 + 1e-12), 1.0)
     found = []
@@ -79,17 +78,18 @@ def gaussian(epsilon: float, delta: float, items: int) -> tuple[float, int, str]
     return scale, threshold, "OpenDP, Gaussian threshold"
 
 
-def main(path: str, epsilon: float, delta: float, items: int, runs: int) -> None:
-    dp.enable_features("contrib")
+def released(path: str, epsilon: float, delta: float, items: int, runs: int) -> Told:
     counts, is_top = counts_of(path)
-    data = dict(enumerate(counts))
-    told = {}
+    told: Told = {}
     for kind, found in (("laplace", laplace), ("gaussian", gaussian)):
         scale, threshold, name = found(epsilon, delta, items)
+        chance = laplace_chance if kind == "laplace" else gaussian_chance
+        data = dict(enumerate(worth_noise(counts, chance(scale, threshold))))
         noisy = measurement(kind, scale, threshold)
         told[name] = {"threshold": threshold, **scores((noisy(data) for _ in range(runs)), counts, is_top)}
-    print(json.dumps(told))
+    return told
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], float(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]))
+    dp.enable_features("contrib")
+    answer_lines(released)

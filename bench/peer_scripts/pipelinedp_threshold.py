@@ -1,19 +1,18 @@
 """PipelineDP's thresholds on given counts: how many labels come out, and how good they are.
 
-usage: pipelinedp_threshold.py COUNTS.parquet EPSILON DELTA ITEMS_PER_USER RUNS        prints scores as JSON
+usage: pipelinedp_threshold.py        a line of JSON in, a line out: scores.answer_lines
 
-The mechanism that its engine applies to every partition's count with post-aggregation thresholding, which is
+The strategy that its engine applies to every partition's count with post-aggregation thresholding, which is
 PyDP's (Google's C++ library): the noise of the count decides who appears, and the budget is spent once.
 """
 
 from __future__ import annotations
 
-import json
-import sys
+from typing import Any
 
 import pipeline_dp as pdp
-from pipeline_dp.dp_computations import ThresholdingMechanism
-from scores import counts_of, scores
+from pipeline_dp.partition_selection import create_partition_selection_strategy
+from scores import Told, answer_lines, counts_of, scores, worth_noise
 
 STRATEGIES = {
     "PipelineDP, Laplace threshold": pdp.PartitionSelectionStrategy.LAPLACE_THRESHOLDING,
@@ -21,20 +20,21 @@ STRATEGIES = {
 }
 
 
-def released(mechanism: ThresholdingMechanism, counts: list[int]) -> dict[int, float]:
-    noisy = map(mechanism.noised_value_if_should_keep, counts)
+def one_run(strategy: Any, counts: list[int]) -> dict[int, float]:
+    noisy = map(strategy.noised_value_if_should_keep, counts)
     return {place: value for place, value in enumerate(noisy) if value is not None}
 
 
-def main(path: str, epsilon: float, delta: float, items: int, runs: int) -> None:
+def released(path: str, epsilon: float, delta: float, items: int, runs: int) -> Told:
     counts, is_top = counts_of(path)
-    told = {}
-    for name, strategy in STRATEGIES.items():
-        mechanism = ThresholdingMechanism(epsilon, delta, strategy, items, None)
-        found = scores((released(mechanism, counts) for _ in range(runs)), counts, is_top)
-        told[name] = {"threshold": mechanism.threshold(), **found}
-    print(json.dumps(told))
+    told: Told = {}
+    for name, kind in STRATEGIES.items():
+        strategy = create_partition_selection_strategy(kind, epsilon, delta, items, None)
+        near = worth_noise(counts, strategy.probability_of_keep)
+        found = scores((one_run(strategy, near) for _ in range(runs)), counts, is_top)
+        told[name] = {"threshold": strategy.threshold, **found}
+    return told
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], float(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]))
+    answer_lines(released)
