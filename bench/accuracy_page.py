@@ -17,6 +17,7 @@ BOUND = "10"
 OURS = "unlisted, histogram (auto)"
 DRAWN = (
     OURS,
+    "unlisted, labels only (auto)",
     "OpenDP, Gaussian threshold",
     "OpenDP, Laplace threshold",
     "PipelineDP, Gaussian threshold",

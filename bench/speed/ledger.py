@@ -5,8 +5,8 @@ usage: python -m bench.speed.ledger [--skip-postgres]
 A pair is one paid question whose answer is there at once: the ceiling reserved in one transaction, the release and
 what it cost stored in another. The limit is a loop that inserts one row in each of two transactions, through the
 same engine, the same pool and the same commits that reach the disk. Sixteen clients are threads of one process, as
-in a service. A data set is one chain of entries, so clients on one data set wait for each other's commits, which
-bare inserts need not; clients on a data set each show what is left without that.
+in a service. A data set is one chain of entries, which bare inserts are not: clients on one data set would wait
+for each other's commits if they did not book together. Clients on a data set each show what it costs without one.
 """
 
 from __future__ import annotations

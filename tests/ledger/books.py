@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 from unlisted import Budget, Guarantee
 from unlisted.bills import Bill
+from unlisted.ledger.account import Account
+from unlisted.ledger.booking import Booking
+from unlisted.ledger.changes import Change
 
 
 class Clock:
@@ -44,3 +51,36 @@ def bill(name: str, rho: str = "0.1", delta: str = "1e-9", **changed: object) ->
 def delivers(release: bytes = b"a release", used: Guarantee | None = None, rho: str = "0.1"):
     """Return a delivery that always succeeds; it says what it used, or the whole ceiling."""
     return lambda: (release, used or cost(rho))
+
+
+def eventually(is_so: Callable[[], object]) -> None:
+    """Wait for something that other threads do."""
+    end = time.monotonic() + 60
+    while not is_so():
+        if time.monotonic() > end:
+            raise TimeoutError("what was waited for did not happen")
+        time.sleep(0.001)
+
+
+@contextmanager
+def held_up(account: Account) -> Iterator[Callable[[int], None]]:
+    """Keep a ledger at work on a booking that adds nothing; what is asked meanwhile waits, and is booked together.
+
+    Yield a way to wait until so many wait; at the end they are let go.
+    """
+    ledger, begun, let_go = account.ledger, threading.Event(), threading.Event()
+
+    def step(_: Change) -> bool:
+        begun.set()
+        return let_go.wait(60)
+
+    holder = threading.Thread(
+        target=ledger.book, args=(Booking(account.dataset, account.name, frozenset(), step),), daemon=True
+    )
+    holder.start()
+    begun.wait(60)
+    try:
+        yield lambda number: eventually(lambda: len(ledger._booker._turns._waiting[None]) == number)
+    finally:
+        let_go.set()
+        holder.join(60)

@@ -14,17 +14,22 @@ from unlisted.ledger.ledger import Ledger
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an empty ledger."""
     if request.param == "sqlite":
-        yield str(tmp_path / "budget.db")
-        return
-    server = request.getfixturevalue("postgres_url")
+        return str(tmp_path / "budget.db")
+    address: str = request.getfixturevalue("postgres_ledger_url")
+    return address
+
+
+@pytest.fixture
+def postgres_ledger_url(postgres_url: str) -> Iterator[str]:
+    """The address of an empty ledger on PostgreSQL."""
     name = f"ledger_{uuid.uuid4().hex}"
-    with psycopg.connect(server, autocommit=True) as connection:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
-    yield f"{server.rsplit('/', 1)[0]}/{name}"
-    with psycopg.connect(server, autocommit=True) as connection:
+    yield f"{postgres_url.rsplit('/', 1)[0]}/{name}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
@@ -36,4 +41,10 @@ def clock() -> Clock:
 @pytest.fixture
 def ledger(ledger_url: str, clock: Clock) -> Iterator[Ledger]:
     with Ledger(ledger_url, clock=clock) as book:
+        yield book
+
+
+@pytest.fixture
+def postgres_ledger(postgres_ledger_url: str) -> Iterator[Ledger]:
+    with Ledger(postgres_ledger_url) as book:
         yield book

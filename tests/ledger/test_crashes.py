@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
 import sqlalchemy as sa
-from tests.ledger.books import bill, budget, cost, delivers
+from tests.ledger.books import bill, budget, cost, delivers, held_up
 
 from unlisted.errors import ChargedFailureError, LedgerError
 from unlisted.ledger.amounts import NOTHING
@@ -143,6 +145,96 @@ def test_a_ledger_that_is_lost_while_answering_does_not_block_the_question(ledge
     assert account.pay(bill("q"), delivers(), "tuesday").release == b"a release"
     assert account.balance().account.reserved == NOTHING
     assert account.balance().left.texts[0] == "0.8"
+    assert verify(ledger) == []
+
+
+def test_a_kill_while_many_are_booked_together_keeps_all_of_them_or_none(ledger, ledger_url):
+    names = [f"team {number}" for number in range(3)]
+    for name in names:
+        ledger.open(name, dataset="searches", budget=budget("10"))
+    seen = set()
+    for step in range(1, 20):
+        ended = _pay_together_and_die_at(ledger_url, names, step)
+        reserved = [ledger.account(name).balance().account.reserved.texts[0] for name in names]
+        assert len(set(reserved)) == 1
+        assert forfeit_abandoned(ledger) == (0 if reserved[0] == "0" else 3)
+        assert verify(ledger) == []
+        seen.add((ended, reserved[0]))
+        if ended == DELIVERED:
+            break
+    assert seen == {(KILLED, "0"), (DELIVERED, "0.1")}
+
+
+def _pay_together_and_die_at(url: str, names: list[str], step: int) -> int:
+    """Ask for several accounts at once in a child that is killed at a statement, or else when all are reserved."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    try:
+        with Ledger(url) as own, ThreadPoolExecutor(len(names)) as threads:
+            accounts = [own.account(name) for name in names]
+            reserved = threading.Barrier(len(names), action=lambda: os._exit(DELIVERED))
+            left = [step]
+
+            def count_down(*_: object) -> None:
+                left[0] -= 1
+                if left[0] == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            with held_up(accounts[0]) as wait_for:
+                for account in accounts:
+                    threads.submit(account.pay, bill(f"step {step}", rho="0.1"), reserved.wait)
+                wait_for(len(names))
+                for moment in ("before_cursor_execute", "commit"):
+                    sa.event.listen(own.store._engine, moment, count_down)
+    finally:
+        os._exit(9)
+
+
+def _lose_the_next_commit(ledger: Ledger, *, kept: bool) -> None:
+    """Cut the connection at the next commit, just before it reaches the server or just after."""
+
+    def cut(connection: sa.Connection) -> None:
+        driver = connection.connection.driver_connection
+        if kept:
+            driver.execute("COMMIT")
+        driver.close()
+
+    sa.event.listen(ledger.store._engine, "commit", cut, once=True)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_connection_lost_at_the_commit_of_a_reservation_promises_nothing(postgres_ledger, kept):
+    ledger = postgres_ledger
+    ledger.create_dataset("searches", budget=budget(), version="november")
+    account = ledger.open("ads", dataset="searches", budget=budget())
+    _lose_the_next_commit(ledger, kept=kept)
+    with pytest.raises(LedgerError, match=r"may or may not have been booked.*ledger history") as told:
+        account.pay(bill("q"), delivers(b"never drawn"))
+    assert "Nothing was written" not in str(told.value)
+    assert account.balance().account.reserved.texts[0] == ("0.1" if kept else "0")
+    # Asked again, what was reserved is forfeited: this process will not settle it.
+    assert account.pay(bill("q"), delivers()).release == b"a release"
+    assert account.balance().account.used.texts[0] == ("0.2" if kept else "0.1")
+    assert verify(ledger) == []
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_connection_lost_at_the_commit_of_an_answer_is_charged_once(postgres_ledger, kept):
+    ledger = postgres_ledger
+    ledger.create_dataset("searches", budget=budget(), version="november")
+    account = ledger.open("ads", dataset="searches", budget=budget())
+
+    def lose_the_answer():
+        _lose_the_next_commit(ledger, kept=kept)
+        return b"drawn first", cost("0.1")
+
+    with pytest.raises(ChargedFailureError):
+        account.pay(bill("q"), lose_the_answer)
+    assert account.balance().account.used.texts[0] == "0.1"
+    # If it was kept, asking again finds it; if not, it is lost, and another is drawn and charged.
+    assert account.pay(bill("q"), delivers(b"drawn later")).release == (b"drawn first" if kept else b"drawn later")
+    assert account.balance().account.used.texts[0] == ("0.1" if kept else "0.2")
     assert verify(ledger) == []
 
 

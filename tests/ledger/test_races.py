@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.ledger.books import bill, budget, cost, delivers
@@ -41,25 +42,48 @@ def test_two_hundred_threads_never_overspend_and_never_strand_budget(ledger):
 
 def test_eight_processes_never_overspend_and_never_strand_budget(ledger, ledger_url):
     ledger.open("ads", dataset="searches", budget=budget("0.2"))
-    children = [_fork(ledger_url, number) for number in range(8)]
-    paid = sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
-    assert paid == 20
+
+    def ask(own: Ledger, number: int) -> int:
+        account = own.account("ads")
+        return sum(try_to_pay(account, f"q{number}.{place}") for place in range(5))
+
+    assert _answered_in_processes(ledger_url, 8, ask) == 20
     assert ledger.account("ads").balance().left.rho == 0
     assert verify(ledger) == []
 
 
-def _fork(url: str, number: int) -> int:
-    """Start a process that asks five times; its exit code says how often it was answered."""
-    child = os.fork()
-    if child:
-        return child
-    answered = 99
-    try:
-        with Ledger(url) as own:
-            account = own.account("ads")
-            answered = sum(try_to_pay(account, f"q{number}.{ask}") for ask in range(5))
-    finally:
-        os._exit(answered)
+def test_processes_of_many_threads_share_totals_that_none_of_their_accounts_knows(ledger, ledger_url):
+    """Bookings of several accounts and data sets share transactions, within a process and never between them."""
+    for dataset in ("searches", "orders"):
+        ledger.create_dataset(dataset, budget=budget("0.3"))
+        for number in range(4):
+            ledger.open(f"{dataset} {number}", dataset=dataset, budget=budget("1"))
+
+    def ask(own: Ledger, number: int) -> int:
+        accounts = [own.account(one.name) for _, one in own.accounts()]
+        with ThreadPoolExecutor(8) as threads:
+            paid = (threads.submit(try_to_pay, accounts[place % 8], f"q{number}.{place}") for place in range(40))
+            return sum(one.result() for one in list(paid))
+
+    assert _answered_in_processes(ledger_url, 3, ask) == 60
+    assert [one.left.rho for one in ledger.datasets()] == [0, 0]
+    assert verify(ledger) == []
+
+
+def _answered_in_processes(url: str, processes: int, ask: Callable[[Ledger, int], int]) -> int:
+    """Ask in many processes at once; return how often they were answered in all."""
+    children = []
+    for number in range(processes):
+        child = os.fork()
+        if not child:
+            answered = 99
+            try:
+                with Ledger(url) as own:
+                    answered = ask(own, number)
+            finally:
+                os._exit(answered)
+        children.append(child)
+    return sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
 
 
 def test_a_ledger_used_on_in_a_forked_child_speaks_on_its_own_connections(ledger):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 import sqlalchemy as sa
 from tests.ledger.books import Clock, bill, budget, cost, delivers
 
+from unlisted.ledger.changes import Change
+from unlisted.ledger.entries import Entry
 from unlisted.ledger.export import export_lines
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import accounts, datasets, entries, questions
@@ -16,7 +20,8 @@ def filled(ledger: Ledger) -> Ledger:
     ledger.create_dataset("searches", budget=budget(), version="november")
     account = ledger.open("ads", dataset="searches", budget=budget("0.5"))
     for number in range(3):
-        account.pay(bill(f"q{number}", rho="0.1"), delivers(used=cost("0.05")))
+        key = "monday" if number == 1 else None
+        account.pay(bill(f"q{number}", rho="0.1"), delivers(used=cost("0.05")), key)
     return ledger
 
 
@@ -32,6 +37,11 @@ TAMPERED = {
     "whose a stored answer is": questions.update().where(questions.c.reservation == 3).values(account="ops"),
     "which entry settled an answer": questions.update().where(questions.c.reservation == 3).values(entry=6),
     "a stored answer taken out": questions.delete().where(questions.c.reservation == 3),
+    "an idempotency key": questions.update().where(questions.c.reservation == 5).values(idempotency_key="sunday"),
+    "an idempotency key taken out": questions.update().values(idempotency_key=None),
+    "an idempotency key put in": questions.update()
+    .where(questions.c.reservation == 3)
+    .values(idempotency_key="sunday"),
     "a settled answer opened again": questions.update().where(questions.c.reservation == 3).values(state="open"),
     "the account's balance": accounts.update().values(rho_used="0"),
     "the account's period": accounts.update().values(period_rho="-1"),
@@ -51,6 +61,32 @@ def test_a_tampered_row_is_found(ledger, change):
     with ledger.store.writing() as connection:
         connection.execute(change)
     assert verify(ledger) != []
+
+
+def test_a_ledger_from_before_keys_were_in_the_chain_still_adds_up(ledger, monkeypatch):
+    before = Change.append
+
+    def append_as_before(change: Change, kind: str, **said: object) -> Entry:
+        body = said.get("body") or {}
+        return before(change, kind, **{**said, "body": {k: v for k, v in body.items() if k != "key_sha256"}})
+
+    with monkeypatch.context() as earlier:
+        earlier.setattr(Change, "append", append_as_before)
+        filled(ledger)
+    assert all("key_sha256" not in entry.body for entry in ledger.history())
+    ledger.account("ads").pay(bill("now", rho="0.1"), delivers(), "tuesday")
+    assert verify(ledger) == []
+    with ledger.store.writing() as connection:
+        now = questions.c.idempotency_key == "tuesday"
+        connection.execute(questions.update().where(now).values(idempotency_key="monday"))
+    assert len(verify(ledger)) == 1
+
+
+def test_the_chain_holds_no_idempotency_key_itself(ledger):
+    filled(ledger)
+    lines = "".join(export_lines(ledger))
+    assert "monday" not in lines
+    assert hashlib.sha256(b"monday").hexdigest() in lines
 
 
 def test_a_ledger_restored_from_an_older_copy_is_found_by_a_receipt(ledger, clock: Clock):

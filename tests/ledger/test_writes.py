@@ -74,6 +74,6 @@ def test_a_data_set_and_its_first_account_are_opened_together(ledger):
     with statements_of(ledger) as sent:
         ledger.open("ads", dataset="searches", budget=budget())
     writes = [statement for statement in sent if not statement.startswith("SELECT")]
-    assert len(writes) == (4 if ledger.store.is_sqlite else 1)
+    assert len(writes) == (3 if ledger.store.is_sqlite else 1)
     assert [entry.account for entry in ledger.history()] == [None, "ads"]
     assert verify(ledger) == []

@@ -12,6 +12,7 @@ byte, at no cost.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
@@ -21,11 +22,20 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from unlisted.bills import Bill, Deliver, Paid
-from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, LedgerError
+from unlisted.errors import (
+    BudgetRefusedError,
+    ChargedFailureError,
+    InvalidArgumentError,
+    LedgerError,
+    UnlistedError,
+)
 from unlisted.ledger import records
 from unlisted.ledger.amounts import Amount
+from unlisted.ledger.booking import Booking, Value
+from unlisted.ledger.changes import Change
 from unlisted.ledger.entries import Entry, Kind
-from unlisted.ledger.ledger import Change, Ledger, require_name
+from unlisted.ledger.failures import UncertainError
+from unlisted.ledger.ledger import Ledger, require_name
 from unlisted.ledger.owners import give_up, is_gone, new_owner
 from unlisted.ledger.periods import period_of
 from unlisted.ledger.schema import questions
@@ -33,6 +43,12 @@ from unlisted.ledger.state import AccountState, DatasetState, Held
 from unlisted.ledger.terms import Terms
 from unlisted.ledger.words import refusal
 from unlisted.privacy.guarantee import Guarantee
+
+_MINE = sa.select(questions).where(questions.c.account == sa.bindparam("account"))
+_BY_KEY = _MINE.where(questions.c.idempotency_key == sa.bindparam("key"))
+_SAME = _MINE.where(
+    questions.c.question == sa.bindparam("question"), questions.c.version == sa.bindparam("version")
+)
 
 
 @dataclass(frozen=True)
@@ -67,36 +83,51 @@ class Account:
         """Answer a question: from the store if it was answered before, else by reserving, running, settling."""
         if idempotency_key is not None:
             require_name("idempotency_key", idempotency_key)
-        with self.ledger.changing(self.dataset, self.name) as change:
-            # Also of a repeat: an answer about other data is no answer.
-            _require_same(change.state.dataset, bill)
-            earlier = self._earlier(change, bill, idempotency_key)
-            if earlier is not None:
-                return earlier
-            owner = new_owner()
-            number = self._reserve(change, bill, idempotency_key, owner)
-            held = change.state.held[number]
+        owner, concerns = new_owner(), self._concerns(bill, idempotency_key)
+        try:
+            begun = self._book(concerns, lambda change: self._begin(change, bill, idempotency_key, owner))
+        except BaseException as failure:
+            if isinstance(failure, UncertainError) or not isinstance(failure, UnlistedError):
+                # If it was reserved after all, whoever asks next may forfeit it.
+                give_up(owner)
+            raise
+        if isinstance(begun, Paid):
+            return begun
         try:
             release, used = deliver()
-            return self._settle(number, held, release, used)
+            return self._settle(begun, concerns, release, used)
         except BaseException:
-            self._forfeit(number, owner)
+            self._forfeit(begun.number, concerns, owner)
             raise
+
+    def _book(self, concerns: frozenset[Hashable], step: Callable[[Change], Value]) -> Value:
+        return self.ledger.book(Booking(self.dataset, self.name, concerns, step))
+
+    def _concerns(self, bill: Bill, key: str | None) -> frozenset[Hashable]:
+        """Name what another request could ask as well: such two are never booked in one transaction."""
+        asked = {("question", self.name, bill.question)}
+        return frozenset(asked if key is None else {*asked, ("key", self.name, key)})
+
+    def _begin(self, change: Change, bill: Bill, key: str | None, owner: str) -> Paid | _Begun:
+        # Also of a repeat: an answer about other data is no answer.
+        _require_same(change.state.dataset, bill)
+        earlier = self._earlier(change, bill, key)
+        if earlier is not None:
+            return earlier
+        number = self._reserve(change, bill, key, owner)
+        return _Begun(number, change.state.held[number])
 
     def _earlier(self, change: Change, bill: Bill, key: str | None) -> Paid | None:
         """Find the answer to a retried or repeated question; refuse one that is being answered right now."""
-        version = change.state.dataset.version
-        mine = questions.c.account == self.name
         if key is not None:
-            found = change.connection.execute(
-                sa.select(questions).where(mine, questions.c.idempotency_key == key)
-            ).one_or_none()
+            found = change.connection.execute(_BY_KEY, {"account": self.name, "key": key}).one_or_none()
             if found is not None:
                 return self._retried(change.connection, found, bill)
+        version = change.state.dataset.version
         if version is None:
             return None
-        same = sa.and_(mine, questions.c.question == bill.question, questions.c.version == version)
-        rows = change.connection.execute(sa.select(questions).where(same)).all()
+        same = {"account": self.name, "question": bill.question, "version": version}
+        rows = change.connection.execute(_SAME, same).all()
         for row in rows:
             if row.state == "settled":
                 return self._stored(change.connection, row)
@@ -125,10 +156,16 @@ class Account:
         if state.closed:
             raise BudgetRefusedError(f"The account {self.name!r} is closed. Nothing was charged.")
         amount = Amount.charge(bill.ceiling)
-        balance = Balance(state, dataset, self.ledger.now(dataset.last_time))
+        balance = Balance(state, dataset, change.now(dataset.last_time))
         if not amount.fits(balance.left):
             raise BudgetRefusedError(refusal(bill.ceiling, balance, bill.result, bill.result_epsilon))
-        body = {"unit": bill.unit, "adjacency": bill.adjacency, "source": bill.source, "question": bill.question}
+        body = {
+            "unit": bill.unit,
+            "adjacency": bill.adjacency,
+            "source": bill.source,
+            "question": bill.question,
+            "key_sha256": records.key_digest(key),
+        }
         entry = change.append("reserved", account=self.name, amount=amount, body=body)
         rho, delta = amount.texts
         question = records.asked_question(
@@ -146,25 +183,32 @@ class Account:
         change.questions.append(question)
         return entry.number
 
-    def _settle(self, number: int, held: Held, release: bytes, used: Guarantee) -> Paid:
+    def _settle(self, begun: _Begun, concerns: frozenset[Hashable], release: bytes, used: Guarantee) -> Paid:
+        amount = Amount.charge(used)
         try:
-            with self.ledger.changing(self.dataset, self.name) as change:
-                # If somebody found the reservation abandoned and forfeited it meanwhile, the writing fails: it
-                # changes open questions only.
-                entry = _end(change, number, held, Amount.charge(used), release)
+            # If somebody found the reservation abandoned and forfeited it meanwhile, the writing fails: it changes
+            # open questions only.
+            entry = self._book(concerns, lambda change: _end(change, begun.number, begun.held, amount, release))
         except LedgerError:
             # The answer was drawn and cannot be stored: it is charged and lost.
             raise ChargedFailureError from None
         return Paid(release, self.dataset, self.name, entry.number, entry.hash)
 
-    def _forfeit(self, number: int, owner: str) -> None:
+    def _forfeit(self, number: int, concerns: frozenset[Hashable], owner: str) -> None:
         """Say that a reservation stays spent. If that cannot be written it stays reserved, which is the same."""
         try:
-            with self.ledger.changing(self.dataset, self.name) as change:
-                forfeit(change, number)
+            self._book(concerns, lambda change: forfeit(change, number))
         except LedgerError:
             # Else the same question would count as being answered for as long as this process lives.
             give_up(owner)
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """A question whose ceiling is reserved, and that is being answered."""
+
+    number: int
+    held: Held
 
 
 @dataclass(frozen=True)

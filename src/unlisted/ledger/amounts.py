@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from unlisted.privacy.guarantee import Guarantee
 
@@ -52,7 +53,7 @@ class Amount:
         """Return the smaller ρ and the smaller δ of two amounts."""
         return Amount(min(self.rho, other.rho), min(self.delta, other.delta))
 
-    @property
+    @cached_property
     def texts(self) -> tuple[str, str]:
         """The amount as the store writes it: plain decimals, without a trailing zero."""
         return _write(self.rho), _write(self.delta)

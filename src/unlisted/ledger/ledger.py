@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
 from sqlalchemy import Connection
 
 from unlisted.errors import InvalidArgumentError, LedgerError
 from unlisted.ledger import records
-from unlisted.ledger.amounts import NOTHING, Amount
-from unlisted.ledger.entries import Entry, Kind
+from unlisted.ledger.booking import Booker, Booking, Value
+from unlisted.ledger.changes import Change
+from unlisted.ledger.entries import Entry
 from unlisted.ledger.state import AccountState, DatasetState, State
 from unlisted.ledger.store import Store
 from unlisted.ledger.terms import AnyBudget, Terms, amount_of
-from unlisted.ledger.writes import Write, write
+from unlisted.ledger.writes import write
 from unlisted.privacy.sensitivity import Adjacency
 
 if TYPE_CHECKING:
@@ -48,10 +48,16 @@ class Ledger:
     `verify`. Use it as a context manager, or call `close`.
     """
 
-    def __init__(self, url: str | os.PathLike[str], *, create: bool = True, clock: Clock = _now) -> None:
-        """Open a ledger: a path, or a PostgreSQL URL. Without `create` it must be there already."""
-        self.store = Store(url, create=create)
+    def __init__(
+        self, url: str | os.PathLike[str], *, create: bool = True, read_only: bool = False, clock: Clock = _now
+    ) -> None:
+        """Open a ledger: a path, or a PostgreSQL URL.
+
+        Without `create` it must be there already; with `read_only` too, and then it need not be writable.
+        """
+        self.store = Store(url, create=create, read_only=read_only)
         self._clock = clock
+        self._booker = Booker(self.store, self.now)
 
     def __enter__(self) -> Self:
         return self
@@ -71,10 +77,10 @@ class Ledger:
                 raise InvalidArgumentError(
                     "dataset", name, "a new name", "A data set of this name is open already."
                 )
-            change = Change(self, connection, State(DatasetState(name)))
+            change = Change(connection, self.now, State(DatasetState(name)))
             said = {key: value for key, value in declared.items() if value}
             change.append("opened", amount=amount_of(budget), body=said)
-            change.write()
+            write(connection, change.rows())
         return change.state.dataset
 
     def declare_version(self, name: str, version: str) -> None:
@@ -107,11 +113,11 @@ class Ledger:
             if found is not None:
                 _require_equal(found, dataset, terms)
                 return Account(self, name, dataset, terms)
-            change = Change(self, connection, State(known or DatasetState(dataset)))
+            change = Change(connection, self.now, State(known or DatasetState(dataset)))
             if known is None:
                 change.append("opened", amount=terms.total)
             change.append("opened", account=name, amount=terms.total, body={"terms": terms.as_dict()})
-            change.write()
+            write(connection, change.rows())
         return Account(self, name, dataset, terms)
 
     def account(self, name: str) -> Account:
@@ -158,77 +164,24 @@ class Ledger:
     def changing(self, dataset: str, account: str | None = None) -> Iterator[Change]:
         """Lock a data set and let entries be added to it; all of them are kept, or none."""
         with self.store.writing() as connection:
-            found = None if account is None else records.read_locked(connection, dataset, account)
-            if found is not None:
-                state = State(found[0], {found[1].name: found[1]})
-            else:
+            if account is None:
                 state = State(_known_dataset(connection, dataset, lock=True))
-                if account is not None:
+            else:
+                found = records.read_locked(connection, [account])
+                if [one.dataset.name for one in found] != [dataset]:
                     raise LedgerError(f"The account {account!r} is not in the ledger any more.")
-            change = Change(self, connection, state)
+                state = found[0]
+            change = Change(connection, self.now, state)
             yield change
-            change.write()
+            write(connection, change.rows())
+
+    def book(self, booking: Booking[Value]) -> Value:
+        """Add entries to a data set, in one transaction with what other threads book at this moment."""
+        return self._booker.book(booking)
 
     def now(self, after: str) -> str:
         """Return the time of the next entry: the clock's, but never before the last entry's."""
         return max(self._clock().astimezone(UTC).isoformat(timespec="microseconds"), after)
-
-
-@dataclass
-class Change:
-    """A transaction on one data set: entries are added, and the cached state moves with them.
-
-    Both are written at its end, together with what is kept of the questions.
-    """
-
-    ledger: Ledger
-    connection: Connection
-    state: State
-    entries: list[Entry] = field(default_factory=list)
-    questions: list[Write] = field(default_factory=list)
-
-    def account(self, name: str) -> AccountState:
-        """Return where an account stands now."""
-        return self.state.accounts[name]
-
-    def append(
-        self,
-        kind: Kind,
-        *,
-        account: str | None = None,
-        reservation: int | None = None,
-        amount: Amount = NOTHING,
-        body: dict[str, Any] | None = None,
-    ) -> Entry:
-        """Add an entry at the end of the chain."""
-        dataset = self.state.dataset
-        entry = Entry(
-            dataset=dataset.name,
-            number=dataset.last_number + 1,
-            kind=kind,
-            time=self.ledger.now(dataset.last_time),
-            account=account,
-            reservation=reservation,
-            amount=amount,
-            body=body or {},
-            previous=dataset.last_hash,
-        )
-        self.state = self.state.after(entry)
-        self.entries.append(entry)
-        return entry
-
-    def write(self) -> None:
-        """Write what was added."""
-        if not self.entries:
-            return
-        dataset = self.state.dataset
-        opened = {entry.account for entry in self.entries if entry.kind == "opened"}
-        spoken_of = {entry.account: self.state.accounts[entry.account] for entry in self.entries if entry.account}
-        rows = [records.written_dataset(dataset, new=None in opened)]
-        rows += [records.written_account(dataset.name, one, new=name in opened) for name, one in spoken_of.items()]
-        rows += [records.written_entry(entry) for entry in self.entries]
-        # A question comes last: whether it was still open is then seen.
-        write(self.connection, rows + self.questions)
 
 
 def _known_dataset(connection: Connection, name: str, *, lock: bool) -> DatasetState:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Generator, Sequence
-from functools import wraps
+from collections.abc import Callable, Collection, Generator, Sequence
+from dataclasses import replace
+from functools import lru_cache, wraps
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -15,7 +17,7 @@ from unlisted.errors import LedgerError
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.entries import Entry, canonical
 from unlisted.ledger.schema import accounts, datasets, entries, questions
-from unlisted.ledger.state import AccountState, DatasetState, Held
+from unlisted.ledger.state import AccountState, DatasetState, Held, State
 from unlisted.ledger.terms import Terms
 from unlisted.ledger.writes import Write
 
@@ -25,12 +27,15 @@ _LOCKED_DATASET = _DATASET.with_for_update()
 _ACCOUNT = sa.select(accounts).where(accounts.c.name == sa.bindparam("name"))
 # PostgreSQL returns a row that it waited for to lock as it is then, but one that it merely joins as it was before
 # the wait. So both are locked, against changes only: whoever refers to them need not wait.
-_LOCKED = (
-    sa.select(datasets, accounts)
+_LOCKED = {
+    (alone, waits): sa.select(datasets, accounts)
     .join_from(datasets, accounts, accounts.c.dataset == datasets.c.name)
-    .where(datasets.c.name == sa.bindparam("dataset"), accounts.c.name == sa.bindparam("account"))
-    .with_for_update(key_share=True)
-)
+    # A list of names costs more to send than one.
+    .where(accounts.c.name == sa.bindparam("named") if alone else accounts.c.name.in_(sa.bindparam("named")))
+    .with_for_update(key_share=True, skip_locked=not waits)
+    for alone in (True, False)
+    for waits in (True, False)
+}
 _HELD = sa.select(questions.c.account, questions.c.rho, questions.c.delta, questions.c.period_name).where(
     questions.c.dataset == sa.bindparam("dataset"),
     questions.c.reservation == sa.bindparam("reservation"),
@@ -49,13 +54,22 @@ def read_datasets(connection: Connection) -> list[DatasetState]:
     return [_dataset(row) for row in connection.execute(sa.select(datasets).order_by(datasets.c.name))]
 
 
-def read_locked(connection: Connection, dataset: str, account: str) -> tuple[DatasetState, AccountState] | None:
-    """Read where a data set and an account of it stand; nobody else changes them until the transaction ends."""
-    row = connection.execute(_LOCKED, {"dataset": dataset, "account": account}).one_or_none()
-    if row is None:
-        return None
+def read_locked(connection: Connection, named: Collection[str], *, waits: bool = True) -> list[State]:
+    """Read where accounts and their data sets stand; nobody else changes them until the transaction ends.
+
+    Without waiting, those that somebody else has locked are left out.
+    """
+    names = sorted(named)
+    alone = len(names) == 1
+    rows = connection.execute(_LOCKED[alone, waits], {"named": names[0] if alone else names}).all()
     first = len(datasets.c)
-    return _dataset(_row_of(datasets, row[:first])), _account(_row_of(accounts, row[first:]))
+    states: dict[str, State] = {}
+    for row in rows:
+        account = _account(_row_of(accounts, row[first:]))
+        before = states.get(row[0])
+        state = State(_dataset(_row_of(datasets, row[:first]))) if before is None else before
+        states[row[0]] = replace(state, accounts={**state.accounts, account.name: account})
+    return list(states.values())
 
 
 def written_dataset(state: DatasetState, *, new: bool) -> Write:
@@ -163,6 +177,11 @@ def ended_question(dataset: str, reservation: int, **values: object) -> Write:
     return Write(questions, values, {"dataset": dataset, "reservation": reservation, "state": "open"})
 
 
+def key_digest(key: str | None) -> str | None:
+    """Return what the chain says of an idempotency key; one that is changed in the store is then found."""
+    return None if key is None else hashlib.sha256(key.encode()).hexdigest()
+
+
 _Record = TypeVar("_Record")
 
 
@@ -200,13 +219,19 @@ def _dataset(row: Any) -> DatasetState:
 def _account(row: Any) -> AccountState:
     return AccountState(
         name=row.name,
-        terms=Terms(**json.loads(row.terms)),
+        terms=_terms(row.terms),
         used=Amount.read(row.rho_used, row.delta_used),
         reserved=Amount.read(row.rho_reserved, row.delta_reserved),
         period_name=row.period_name,
         period_used=Amount.read(row.period_rho, row.period_delta),
         closed=bool(row.closed),
     )
+
+
+@lru_cache(maxsize=1_000)
+def _terms(text: str) -> Terms:
+    # They never change, and every question asks for them.
+    return Terms(**json.loads(text))
 
 
 @_readable

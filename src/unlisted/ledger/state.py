@@ -133,7 +133,7 @@ class State:
             source=self.dataset.source or entry.body.get("source"),
         )
         held = {**self.held, entry.number: Held(account.name, entry.amount, name)}
-        return replace(self._with_account(account), dataset=dataset, held=held)
+        return replace(self, dataset=dataset, accounts={**self.accounts, account.name: account}, held=held)
 
     def _ended(self, entry: Entry) -> State:
         held = self.held.get(entry.reservation or 0)
@@ -152,7 +152,7 @@ class State:
             self.dataset, used=self.dataset.used + entry.amount, reserved=self.dataset.reserved - held.amount
         )
         rest = {number: one for number, one in self.held.items() if number != entry.reservation}
-        return replace(self._with_account(account), dataset=dataset, held=rest)
+        return replace(self, dataset=dataset, accounts={**self.accounts, account.name: account}, held=rest)
 
     def _with_account(self, account: AccountState) -> State:
         return replace(self, accounts={**self.accounts, account.name: account})

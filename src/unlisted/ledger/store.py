@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, event
 
 from unlisted.errors import InvalidArgumentError, LedgerError
+from unlisted.ledger.failures import UncertainError
 from unlisted.ledger.schema import migrate, migrations, newest_known
 
 _PATIENCE_SECONDS = 120
@@ -27,21 +29,40 @@ _CREATION_LOCK = sa.text("SELECT pg_advisory_xact_lock(hashtext('unlisted'))")
 class Store:
     """Transactions on one ledger. Safe to share between threads, and to use in a forked child."""
 
-    def __init__(self, url: str | os.PathLike[str], *, create: bool = True) -> None:
+    def __init__(self, url: str | os.PathLike[str], *, create: bool = True, read_only: bool = False) -> None:
+        """Open a store: made where it is missing, unless it must be there or must not be written to."""
         self._url = _store_url(os.fspath(url))
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
+        self._read_only = read_only
         self._process = os.getpid()
         self._writers = threading.Lock()
-        if not create and self.is_sqlite and not Path(_sqlite_file(self._url)).exists():
+        if (read_only or not create) and self.is_sqlite and not Path(_sqlite_file(self._url)).exists():
             raise _no_ledger(self._url)
-        self._engine = self._connect()
-        with self.writing(creates=True) as connection:
-            if not create and not sa.inspect(connection).has_table(migrations.name):
-                raise _no_ledger(self._url)
-            migrate(connection)
-            unknown = set(connection.execute(sa.select(migrations.c.name)).scalars()) - newest_known()
-            if unknown:
-                raise LedgerError("The ledger was written by a newer version of unlisted. Upgrade to use it.")
+        self._engine = self._connect(_read_only_url(self._url) if read_only and self.is_sqlite else self._url)
+        try:
+            self._bring_up_to_date(url, create=create)
+        except BaseException:
+            self.close()
+            raise
+
+    def _bring_up_to_date(self, url: str | os.PathLike[str], *, create: bool) -> None:
+        """Make the tables that are missing; a store that is to be read is only written to for that."""
+        if not self._read_only:
+            with self.writing(creates=True) as connection:
+                if not create:
+                    self._require_there(connection)
+                migrate(connection)
+                _require_known(connection)
+            return
+        with self.reading() as connection:
+            self._require_there(connection)
+            done = _require_known(connection)
+        if done != newest_known():
+            Store(url, create=False).close()
+
+    def _require_there(self, connection: Connection) -> None:
+        if not sa.inspect(connection).has_table(migrations.name):
+            raise _no_ledger(self._url)
 
     @contextmanager
     def writing(self, *, creates: bool = False) -> Iterator[Connection]:
@@ -50,8 +71,10 @@ class Store:
         A row that is not there yet cannot be locked: of transactions that create one, only one runs at a time.
         """
         self._after_fork()
+        if self._read_only:
+            raise LedgerError("The ledger was opened to be read only. Nothing was written.")
         if not self.is_sqlite:
-            with _plainly(), self._engine.begin() as connection:
+            with _plainly(), self._engine.connect() as connection, _transaction(connection):
                 if creates:
                     connection.execute(_CREATION_LOCK)
                 yield connection
@@ -59,7 +82,7 @@ class Store:
         # SQLite has one writer at a time anyway; queueing threads here spares them its polling.
         with self._writers, _plainly(), self._engine.connect() as raw:
             connection = raw.execution_options(unlisted_writes=True)
-            with connection.begin():
+            with _transaction(connection):
                 yield connection
 
     @contextmanager
@@ -83,17 +106,15 @@ class Store:
             self._writers = threading.Lock()
             self._process = os.getpid()
 
-    def _connect(self) -> sa.Engine:
+    def _connect(self, url: sa.URL) -> sa.Engine:
         if not self.is_sqlite:
             try:
                 # All connections are kept: a new one logs in, and has the server plan every statement, anew.
-                return sa.create_engine(self._url, pool_size=16, max_overflow=0, pool_timeout=_PATIENCE_SECONDS)
+                return sa.create_engine(url, pool_size=16, max_overflow=0, pool_timeout=_PATIENCE_SECONDS)
             except ModuleNotFoundError:
                 hint = 'Run: pip install "unlisted[ledger,postgres]"'
                 raise InvalidArgumentError("ledger", "no psycopg", "used with psycopg installed", hint) from None
-        engine = sa.create_engine(
-            self._url, connect_args={"timeout": _PATIENCE_SECONDS, "check_same_thread": False}
-        )
+        engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE_SECONDS, "check_same_thread": False})
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
@@ -111,6 +132,20 @@ def _configure_sqlite(connection: Any, _record: object) -> None:
 def _begin_sqlite(connection: Connection) -> None:
     writes = connection.get_execution_options().get("unlisted_writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+@contextmanager
+def _transaction(connection: Connection) -> Iterator[None]:
+    """Keep what is done inside, or nothing of it; where nobody can know which it was, say that."""
+    with connection.begin() as transaction:
+        yield
+        try:
+            transaction.commit()
+        except sa.exc.DBAPIError as failure:
+            # A store that answers has refused; one that is gone may have written it before.
+            if failure.connection_invalidated or "i/o" in str(failure.orig):
+                raise UncertainError.because(_reason(failure)) from None
+            raise
 
 
 @contextmanager
@@ -144,6 +179,14 @@ def _reason(failure: sa.exc.DBAPIError | sa.exc.TimeoutError) -> str:
     return "the store refused"
 
 
+def _require_known(connection: Connection) -> set[str]:
+    """Return the steps that made the store; refuse one that a newer version made."""
+    done = set(connection.execute(sa.select(migrations.c.name)).scalars())
+    if done - newest_known():
+        raise LedgerError("The ledger was written by a newer version of unlisted. Upgrade to use it.")
+    return done
+
+
 def _no_ledger(url: sa.URL) -> InvalidArgumentError:
     hint = "`unlisted account create` and `unlisted dataset create` begin one."
     return InvalidArgumentError("ledger", url.database, "a ledger that is there already", hint)
@@ -152,6 +195,18 @@ def _no_ledger(url: sa.URL) -> InvalidArgumentError:
 def _sqlite_file(url: sa.URL) -> str:
     """Return the path in a URL, which for SQLite may be a URL itself."""
     return (url.database or "").removeprefix("file:")
+
+
+def _read_only_url(url: sa.URL) -> sa.URL:
+    """Return the URL under which SQLite reads a file, whether or not it can be written to."""
+    file = Path(_sqlite_file(url))
+    if os.access(file, os.W_OK) and os.access(file.parent, os.W_OK):
+        return url
+    # While a ledger is in use there is a log beside it, which readers share. Without one nothing changes; and a
+    # reader that made one would leave it behind, where the ledger's owner could not write to it.
+    mode = {"mode": "ro"} if file.with_name(f"{file.name}-wal").exists() else {"immutable": "1"}
+    database = url.database if "uri" in url.query else f"file:{quote(str(file.absolute()))}"
+    return url.set(database=database, query={**url.query, **mode, "uri": "true"})
 
 
 def _hidden(url: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from unlisted.errors import InvalidArgumentError
@@ -88,12 +89,12 @@ class Terms:
             None if said is None else str(said.delta),
         )
 
-    @property
+    @cached_property
     def total(self) -> Amount:
         """The lifetime total."""
         return Amount.read(self.rho, self.delta)
 
-    @property
+    @cached_property
     def allowance(self) -> Amount | None:
         """What each period allows, if there are periods."""
         if self.period_rho is None or self.period_delta is None:

@@ -33,14 +33,19 @@ def verify(ledger: Ledger, receipts: Iterable[Mapping[str, Any]] = ()) -> list[s
         return problems + [found for receipt in receipts for found in _receipt(connection, receipt)]
 
 
-def forfeit_abandoned(ledger: Ledger) -> int:
-    """Forfeit the reservations whose process is gone; return how many there were. Nothing is refunded."""
+def abandoned_reservations(ledger: Ledger) -> list[tuple[str, str, int]]:
+    """Return the data set, account and number of each reservation whose process is gone."""
     with ledger.store.reading() as connection:
         still_open = connection.execute(sa.select(questions).where(questions.c.state == "open")).all()
-    gone = [row for row in still_open if is_gone(row.owner)]
-    for row in gone:
-        with ledger.changing(row.dataset, row.account) as change:
-            forfeit(change, row.reservation)
+    return [(row.dataset, row.account, row.reservation) for row in still_open if is_gone(row.owner)]
+
+
+def forfeit_abandoned(ledger: Ledger) -> int:
+    """Forfeit the reservations whose process is gone; return how many there were. Nothing is refunded."""
+    gone = abandoned_reservations(ledger)
+    for dataset, account, reservation in gone:
+        with ledger.changing(dataset, account) as change:
+            forfeit(change, reservation)
     return len(gone)
 
 
@@ -75,6 +80,9 @@ def _dataset(connection: Connection, name: str) -> list[str]:
         return [str(broken)]
 
 
+_UNSAID = "unsaid"
+
+
 @dataclass(frozen=True)
 class _Asked:
     """What the entries say of one reservation."""
@@ -82,6 +90,7 @@ class _Asked:
     account: str | None
     question: str
     version: str | None
+    key_sha256: str | None
     state: str = "open"
     settled_by: int | None = None
     release_sha256: str | None = None
@@ -95,8 +104,15 @@ def _questions(connection: Connection, state: State, asked: dict[int, _Asked]) -
         for row in rows:
             number = row.reservation
             digest = None if row.release is None else hashlib.sha256(row.release).hexdigest()
-            kept = _Asked(row.account, row.question, row.version, row.state, row.entry, digest)
-            if asked.pop(number, None) != kept:
+            said = asked.pop(number, None)
+            # An entry from before keys were in the chain says nothing of them.
+            key = (
+                _UNSAID
+                if said is not None and said.key_sha256 == _UNSAID
+                else records.key_digest(row.idempotency_key)
+            )
+            kept = _Asked(row.account, row.question, row.version, key, row.state, row.entry, digest)
+            if said != kept:
                 problems.append(f"what the store keeps of the reservation {number} is not what its entries say")
             elif row.state == "open" and state.held[number] != records.held(row):
                 problems.append(f"the amount held for the reservation {number} is not what its entry says")
@@ -122,7 +138,8 @@ def _folded(dataset: str, listed: Iterable[tuple[Entry, str]], asked: dict[int, 
             raise _BrokenChainError(f"entry {entry.number} does not follow from the ones before it") from None
         if entry.kind == "reserved":
             _require_not_overspent(state, entry)
-            asked[entry.number] = _Asked(entry.account, entry.body["question"], state.dataset.version)
+            key = entry.body.get("key_sha256", _UNSAID)
+            asked[entry.number] = _Asked(entry.account, entry.body["question"], state.dataset.version, key)
         elif entry.reservation is not None:
             digest = entry.body.get("release_sha256")
             by = entry.number if entry.kind == "settled" else None
