@@ -31,6 +31,7 @@ from unlisted.tables.question import Question
 ONE = ul.Budget(epsilon=1, delta="1e-8")
 NAMES = {
     "counts": "counted_labels",
+    "optimal": "optimal_labels",
     "weighted": "weighted_labels",
     "sips": "label_rounds",
     "adaptive": "adaptive_labels",
@@ -61,20 +62,38 @@ class TestLabels:
         assert plan.guarantee.epsilon(Fraction("1e-8")) > Fraction(99, 100)
         assert plan.complete is True
 
-    def test_auto_takes_counts_where_they_need_clearly_fewer_users_else_rounds(self) -> None:
+    def test_auto_takes_counts_or_coins_where_they_need_clearly_fewer_users_else_rounds(self) -> None:
         taken = set()
         budgets = (ONE, ul.Budget(epsilon=3, delta="1e-6"), ul.Budget(rho="0.02", delta="1e-8"))
         for items, budget in product((1, 2, 10), budgets):
-            chosen, counts, weights = (of_labels(items, how, budget) for how in ("auto", "counts", "weighted"))
-            by_counts, by_weights = counts.accuracy.needed[50], weights.accuracy.needed[50]
-            better = "counts" if by_counts < COUNTS_ARE_BETTER * by_weights else "sips"
+            ways: tuple[LabelMethod, ...] = ("counts", "optimal", "weighted")
+            by_counts, by_coins, by_weights = (of_labels(items, how, budget).accuracy.needed[50] for how in ways)
+            better: LabelMethod = "optimal" if by_coins <= by_counts else "counts"
+            if min(by_coins, by_counts) >= COUNTS_ARE_BETTER * by_weights:
+                better = "sips"
+            chosen = of_labels(items, "auto", budget)
             assert chosen.mechanism == of_labels(items, better, budget).mechanism
             # Whoever reads the plan can check the rule.
             assert f"{by_counts:,} users of {items} item" in chosen.reason
             assert f"{by_weights:,} by weights" in chosen.reason
+            assert (f"{by_coins:,} by a coin for each label" in chosen.reason) == (by_coins <= by_counts)
             assert chosen.reason in str(chosen)
             taken.add(better)
-        assert taken == {"counts", "sips"}
+        assert taken == {"optimal", "sips"}
+
+    def test_auto_does_not_let_an_account_pay_for_coins(self) -> None:
+        """ε at once is cheap in ε and dear in ρ."""
+        question = Question(("item",), items_per_user=1)
+        once, paid = (labels_plan(question, ONE, "auto", one_shot=one_shot) for one_shot in (True, False))
+        counts = labels_plan(question, ONE, "counts", one_shot=False)
+        assert once.mechanism == of_labels(1, "optimal").mechanism
+        assert paid.mechanism == counts.mechanism
+        assert "coin" not in paid.reason
+
+    def test_auto_does_without_coins_that_would_need_too_many_users(self) -> None:
+        with pytest.raises(ul.InvalidArgumentError, match="few, so that 65,536 users suffice"):
+            of_labels(10_000, "optimal")
+        assert of_labels(10_000).mechanism == of_labels(10_000, "sips").mechanism
 
     def test_users_of_few_items_are_told_to_lift_more(self) -> None:
         plan = of_labels(10)
@@ -197,7 +216,7 @@ class TestAccounts:
         book.create_dataset("kitchen", budget=TOTAL, version="november")
         return book.open("ads", dataset="kitchen", budget=TOTAL)
 
-    @pytest.mark.parametrize("method", get_args(LabelMethod))
+    @pytest.mark.parametrize("method", [method for method in get_args(LabelMethod) if method != "optimal"])
     def test_an_account_counts_rho_and_pays_with_a_higher_threshold(
         self, method: LabelMethod, account: Account
     ) -> None:
@@ -210,6 +229,15 @@ class TestAccounts:
         assert ONE.allows(paid.guarantee)
         assert paid.accuracy.needed[50] > once.accuracy.needed[50]
         assert "Paid by: the account 'ads'" in str(paid)
+
+    def test_coins_have_one_price(self, account: Account) -> None:
+        once, paid = (
+            asked().labels("dish", budget=ONE, items_per_user=10, method="optimal", account=who)
+            for who in (None, account)
+        )
+        assert paid.mechanism == once.mechanism
+        paid.run()
+        assert account.balance().account.used == Amount.charge(once.guarantee)
 
     def test_labels_are_charged_once_and_repeated_for_nothing(self, account: Account) -> None:
         plan = asked().labels("dish", budget=BUDGET, items_per_user=BOUND, account=account)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
 from unlisted.mechanisms.label_counts import CountedLabels
+from unlisted.mechanisms.label_optimal import OptimalLabels
 from unlisted.mechanisms.label_ranking import LabelRanking
 from unlisted.mechanisms.label_round import LabelRound
 from unlisted.mechanisms.label_selection import LabelSelection
@@ -23,7 +25,7 @@ from unlisted.mechanisms.top_k import TopK
 from unlisted.noise.estimate import half_width, lead_survival, survival
 
 Counted = ThresholdHistogram | TopHistogram | TopK
-Mechanism = Counted | CountedLabels | LabelSelection | LabelRanking
+Mechanism = Counted | CountedLabels | OptimalLabels | LabelSelection | LabelRanking
 
 CHANCES = (50, 95, 99)
 
@@ -55,6 +57,8 @@ def accuracy_of(mechanism: Mechanism) -> Accuracy:
     """Return what to expect of a mechanism's answers."""
     if isinstance(mechanism, CountedLabels):
         return replace(_of_counts(mechanism.histogram), half_width=None)
+    if isinstance(mechanism, OptimalLabels):
+        return _of_coins(mechanism)
     if isinstance(mechanism, LabelSelection | LabelRanking):
         return _of_weights(mechanism)
     return _of_counts(mechanism)
@@ -69,6 +73,12 @@ def _of_counts(mechanism: Counted) -> Accuracy:
         else isinstance(mechanism, TopHistogram)
     )
     return Accuracy(_all_needed(chance), None if law is None else half_width(law), above_cut, chance)
+
+
+def _of_coins(mechanism: OptimalLabels) -> Accuracy:
+    """Return what to expect of labels whose chances are listed."""
+    needed = {percent: mechanism.least(Fraction(percent, 100)) for percent in CHANCES}
+    return Accuracy(needed, None, above_cut=False, chance=lambda count: float(mechanism.chance(count)))
 
 
 def _of_weights(mechanism: LabelSelection | LabelRanking) -> Accuracy:

@@ -17,6 +17,7 @@ from unlisted.label_planning import LabelMethod, labels_plan, top_plan
 from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.families import Noise
 from unlisted.mechanisms.label_counts import CountedLabels
+from unlisted.mechanisms.label_optimal import OptimalLabels
 from unlisted.mechanisms.label_ranking import LabelRanking
 from unlisted.mechanisms.label_selection import LabelSelection
 from unlisted.mechanisms.profile import CountProfile
@@ -147,7 +148,8 @@ class PrivateTable:
 
         `method` is "weighted" (each item of a user with n items weighs 1/√n), "sips" (the same in rounds, each
         without what was found before), "adaptive" (weight that a label does not need goes back to its users),
-        "counts" (Algorithm 1 without its counts) or "auto".
+        "counts" (Algorithm 1 without its counts), "optimal" (a coin for each label, the best for users of one
+        item) or "auto".
         """
         question, account = _question(item, items_per_user, asked)
         plan = labels_plan(question, budget, method, self._data(question), one_shot=account is None)
@@ -229,6 +231,8 @@ def _cut(mechanism: Mechanism) -> int:
     """Return the largest count that is left to the lazy tail: a public number, of threshold and noise alone."""
     if isinstance(mechanism, TopK):
         return int(mechanism.threshold)
+    if isinstance(mechanism, OptimalLabels):
+        return mechanism.least(SELDOM) - 1
     histogram = mechanism.histogram if isinstance(mechanism, CountedLabels) else mechanism
     if not isinstance(histogram, ThresholdHistogram):
         return 0

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from unlisted.accuracy import Mechanism
 from unlisted.mechanisms.label_counts import CountedLabels
+from unlisted.mechanisms.label_optimal import OptimalLabels
 from unlisted.mechanisms.label_ranking import LabelRanking
 from unlisted.mechanisms.label_selection import LabelSelection
 from unlisted.mechanisms.label_weights import UNIT
@@ -23,6 +24,7 @@ _NAMES: dict[type[Mechanism], tuple[str, str]] = {
     TopHistogram: ("top_histogram", "top histogram (Algorithm 2)"),
     TopK: ("top_k", "ranked top k (Algorithm 3)"),
     CountedLabels: ("counted_labels", "labels of a threshold histogram (Algorithm 1)"),
+    OptimalLabels: ("optimal_labels", "labels by a coin each (optimal partition selection)"),
     LabelRanking: ("label_ranking", "labels first, then a ranking of them"),
 }
 
@@ -46,9 +48,14 @@ def title_of(mechanism: Mechanism) -> str:
 
 
 def threshold_of(mechanism: Mechanism) -> int | Fraction:
-    """Return the threshold: of counts, or of weights where the lone item of a user weighs 1."""
+    """Return the threshold: of counts, or of weights where the lone item of a user weighs 1.
+
+    Where each label has its coin, it is the count at which the coin is about even.
+    """
     if isinstance(mechanism, CountedLabels):
         return mechanism.histogram.threshold
+    if isinstance(mechanism, OptimalLabels):
+        return mechanism.even
     if isinstance(mechanism, LabelSelection | LabelRanking):
         return Fraction(_selection(mechanism).last.threshold, UNIT)
     return mechanism.threshold
@@ -58,6 +65,8 @@ def noise_of(mechanism: Mechanism) -> str:
     """Return the noise in words."""
     if isinstance(mechanism, CountedLabels):
         return str(mechanism.histogram.law)
+    if isinstance(mechanism, OptimalLabels):
+        return "none: a coin for each label"
     if isinstance(mechanism, LabelSelection | LabelRanking):
         drawn = f"normal on weights, scale {math.sqrt(_selection(mechanism).last.variance):.6g}"
         if isinstance(mechanism, LabelSelection):

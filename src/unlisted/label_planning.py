@@ -14,6 +14,7 @@ from unlisted.accuracy import accuracy_of
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.label_budget import Method, labels_for_budget
 from unlisted.mechanisms.label_counts import CountedLabels
+from unlisted.mechanisms.label_optimal import OptimalLabels
 from unlisted.mechanisms.label_ranking_budget import label_ranking_for_budget
 from unlisted.mechanisms.label_selection import LabelSelection
 from unlisted.mechanisms.label_weights import Weighing
@@ -33,10 +34,11 @@ from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import whole
 from unlisted.tables.question import Question
 
-LabelMethod = Literal["auto", "counts", "weighted", "sips", "adaptive"]
+LabelMethod = Literal["auto", "counts", "optimal", "weighted", "sips", "adaptive"]
 
 COUNTS_ARE_BETTER = Fraction(80, 100)
-"""Counts are taken where they need fewer users than this part of what weights need, at the most items allowed."""
+"""Counts, or coins that know the count, are taken where they need fewer users than this part of what weights need,
+at the most items allowed."""
 
 LABELS_ARE_BETTER = 9
 """Labels come first in a ranking where Gumbel noise alone needs more users than so many times the weight that a
@@ -129,7 +131,7 @@ def require_method(method: object) -> LabelMethod:
     for known in get_args(LabelMethod):
         if isinstance(method, str) and method == known:
             return known  # type: ignore[no-any-return]
-    raise InvalidArgumentError("method", method, "'auto', 'counts', 'weighted', 'sips' or 'adaptive'")
+    raise InvalidArgumentError("method", method, "'auto', 'counts', 'optimal', 'weighted', 'sips' or 'adaptive'")
 
 
 def require_users(question: Question, what: str) -> None:
@@ -141,16 +143,41 @@ def require_users(question: Question, what: str) -> None:
 def _found(question: Question, budget: Budget, method: LabelMethod, *, one_shot: bool) -> Calibrated[Any]:
     if method == "counts":
         return _by_counts(question, budget, one_shot=one_shot)
+    if method == "optimal":
+        return OptimalLabels.for_budget(budget, question.sensitivity)
     if method != "auto":
         return _by_weights(question, budget, method, one_shot=one_shot)
-    counts = _by_counts(question, budget, one_shot=one_shot)
+    return _better_of_methods(question, budget, one_shot=one_shot)
+
+
+def _better_of_methods(question: Question, budget: Budget, *, one_shot: bool) -> Calibrated[Any]:
+    """Return the method by which users of as many items as allowed need to be few, and say why."""
+    counts: Calibrated[Any] = _by_counts(question, budget, one_shot=one_shot)
     weights = _by_weights(question, budget, "weighted", one_shot=one_shot)
-    by_counts, by_weights = (accuracy_of(found.mechanism).needed[50] for found in (counts, weights))
+    by_counts, by_weights = (_even(found) for found in (counts, weights))
     against = f"{by_counts:,} users of {_items(question.items_per_user)} by counts, {by_weights:,} by weights"
-    if by_counts < COUNTS_ARE_BETTER * by_weights:
-        return Calibrated(counts.mechanism, f"an even chance takes {against}: counts; {counts.reason}")
+    name, best, fewest = "counts", counts, by_counts
+    coins = _by_coins(question, budget) if one_shot else None
+    if coins is not None and _even(coins) <= by_counts:
+        name, best, fewest = "coins", coins, _even(coins)
+        against = f"{against}, {fewest:,} by a coin for each label"
+    if fewest < COUNTS_ARE_BETTER * by_weights:
+        return Calibrated(best.mechanism, f"an even chance takes {against}: {name}; {best.reason}")
     rounds = _by_weights(question, budget, "sips", one_shot=one_shot)
     return Calibrated(rounds.mechanism, f"an even chance takes {against}: weights, in rounds; {rounds.reason}")
+
+
+def _even(found: Calibrated[Any]) -> int:
+    return accuracy_of(found.mechanism).needed[50]
+
+
+def _by_coins(question: Question, budget: Budget) -> Calibrated[OptimalLabels] | None:
+    """Return a coin for each label, if it is worth a look. An account never gets here: it would pay far more ρ."""
+    try:
+        return OptimalLabels.for_budget(budget, question.sensitivity)
+    except InvalidArgumentError:
+        # So many items that a label would need more users than chances are listed for: the others are better.
+        return None
 
 
 def _items(items: int | None) -> str:

@@ -18,6 +18,7 @@ from unlisted.audit.batches import (
     top_histogram_batch,
     top_k_batch,
 )
+from unlisted.audit.coin_subjects import coins_batch, coins_law
 from unlisted.audit.histogram_laws import threshold_histogram_law, top_histogram_law
 from unlisted.audit.ours import ranking_of, rows_of
 from unlisted.audit.output_law import OutputLaw
@@ -25,6 +26,7 @@ from unlisted.audit.ranking_laws import top_k_law
 from unlisted.audit.stream_laws import running_histogram_law
 from unlisted.audit.subject import Batch
 from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.label_optimal import OptimalLabels
 from unlisted.mechanisms.running_histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
@@ -45,6 +47,7 @@ TOPS = TopHistogram(GAUSSIAN, 4, 2, ONE)
 RANKINGS = TopK.at(Ranking(3, 2, ONE), epsilon=1, delta="0.05")
 ALL_RANKED = TopK.at(Ranking(2, None, ONE), epsilon=1, delta="0.05")
 COUNTED = TopK.at(Ranking(2, 2, ONE), epsilon=1, delta="0.05", counts_law=GAUSSIAN)
+COINS = OptimalLabels(Fraction(1, 2), Fraction("0.05"), ONE)
 LIVE = RunningHistogram(GAUSSIAN, (3, 4), 3, ONE)
 STICKY = RunningHistogram(GAUSSIAN, (3, 4), 3, ONE, "sticky")
 EVERY_SECOND = RunningHistogram(GAUSSIAN, (3,), 3, ONE, every=2)
@@ -86,6 +89,7 @@ CASES = {
     "top k": lambda: on_counts(RANKINGS, top_k_batch, top_k_law, ranking_of),
     "top k of all counts": lambda: on_counts(ALL_RANKED, top_k_batch, top_k_law, ranking_of),
     "top k with counts": lambda: on_counts(COUNTED, top_k_batch, top_k_law, ranking_of),
+    "coins": lambda: on_counts(COINS, coins_batch, coins_law, ranking_of),
     "stream, live": lambda: on_rounds(LIVE),
     "stream, sticky": lambda: on_rounds(STICKY),
     "stream, every second round": lambda: on_rounds(EVERY_SECOND, law=False),

@@ -65,6 +65,7 @@ def test_a_file_a_receipt_and_a_chart_hold_nothing_unreleased(kind: str, rows: P
     ("method", "mechanism"),
     [
         ("counts", "counted_labels"),
+        ("optimal", "optimal_labels"),
         ("weighted", "weighted_labels"),
         ("sips", "label_rounds"),
         ("adaptive", "adaptive_labels"),

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from unlisted.audit import batches
+from unlisted.audit.coin_subjects import coins_subject
 from unlisted.audit.histogram_laws import Histogram, threshold_histogram_law, top_histogram_law
 from unlisted.audit.interactions import REFUSED, Answers, Ask, Interaction
 from unlisted.audit.label_subjects import label_ranking_subject, labels_subject
@@ -23,6 +24,7 @@ from unlisted.audit.subject import BOTTOM, Pair, Subject
 from unlisted.errors import BudgetRefusedError
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.label_optimal import OptimalLabels
 from unlisted.mechanisms.label_ranking import LabelRanking
 from unlisted.mechanisms.label_round import LabelRound
 from unlisted.mechanisms.label_selection import LabelSelection
@@ -180,6 +182,10 @@ def _labels(name: str, *rounds: tuple[Weighing, int, int]) -> Subject:
     return labels_subject(name, LabelSelection(looks, at_epsilon=Fraction(1)))
 
 
+def _coins(name: str, sensitivity: Sensitivity) -> Subject:
+    return coins_subject(name, OptimalLabels(Fraction(2), Fraction("0.004"), sensitivity))
+
+
 def _labels_top() -> Subject:
     selection = LabelSelection((LabelRound(Weighing(2), Fraction(9), 11 * UNIT),))
     return label_ranking_subject("labels-top", LabelRanking(selection, 2, Fraction(1)))
@@ -222,6 +228,8 @@ OURS: dict[str, Callable[[], Subject]] = {
     "labels-replace": lambda: _labels("labels-replace", (Weighing(2, adjacency="replace"), 9, 11)),
     "labels-adaptive": lambda: _labels("labels-adaptive", (Weighing(3, GivingBack(8 * UNIT, 3)), 9, 11)),
     "labels-rounds": lambda: _labels("labels-rounds", (Weighing(2), 16, 15), (Weighing(2), 9, 11)),
+    "labels-optimal": lambda: _coins("labels-optimal", _TWO),
+    "labels-optimal-replace": lambda: _coins("labels-optimal-replace", Sensitivity(1, adjacency="replace")),
     "labels-top": _labels_top,
     "pay-what-you-get": _pay_what_you_get,
     "stream-live": lambda: _stream("stream-live", RunningHistogram(_GAUSSIAN, (4, 5), 3, _ONE)),

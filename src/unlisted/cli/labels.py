@@ -29,6 +29,7 @@ class LabelMethodChoice(StrEnum):
 
     auto = "auto"
     counts = "counts"
+    optimal = "optimal"
     weighted = "weighted"
     sips = "sips"
     adaptive = "adaptive"
@@ -44,8 +45,9 @@ class WeighOptions:
     method: Annotated[
         LabelMethodChoice,
         typer.Option(
-            help="How labels are found: by counts; by weights, of which an item of a user with few gets more "
-            "(weighted); by weights in rounds (sips); by weights that common labels give back (adaptive).",
+            help="How labels are found: by counts; by a coin each, the best for users of one item (optimal); by "
+            "weights, of which an item of a user with few gets more (weighted); by weights in "
+            "rounds (sips); by weights that common labels give back (adaptive).",
             rich_help_panel=COUNT_PANEL,
         ),
     ] = LabelMethodChoice.auto

@@ -52,8 +52,8 @@ _KINDS = (
     "`labels` (the values alone)."
 )
 _METHODS = (
-    "How. For `labels`: `counts`, `weighted`, `sips` or `adaptive`. For `top`: `gumbel`, or `labels` to find the "
-    "values first and rank them then, which needs a bound on items per user."
+    "How. For `labels`: `counts`, `optimal`, `weighted`, `sips` or `adaptive`. For `top`: `gumbel`, or `labels` "
+    "to find the values first and rank them then, which needs a bound on items per user."
 )
 
 
@@ -73,7 +73,7 @@ class QuestionBody(BaseModel):
     rows_per_item: Whole | None = Field(None, description="When rows are counted: the most of one user an item.")
     where: StrictStr | None = Field(None, max_length=10_000, description="A condition on rows.")
     noise: Literal["auto", "laplace", "gaussian"] = Field("auto", description="The law of the noise.")
-    method: Literal["auto", "counts", "weighted", "sips", "adaptive", "gumbel", "labels"] = Field(
+    method: Literal["auto", "counts", "optimal", "weighted", "sips", "adaptive", "gumbel", "labels"] = Field(
         "auto", description=_METHODS
     )
     k: Whole | None = Field(None, description="For `top`: how many values to rank.")

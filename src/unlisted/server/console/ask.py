@@ -32,6 +32,7 @@ KINDS = (
 METHODS = (
     ("auto", "automatic"),
     ("counts", "by counts"),
+    ("optimal", "by a coin each, for users of one value"),
     ("weighted", "by weights"),
     ("sips", "by weights, in rounds"),
     ("adaptive", "by weights, given back where not needed"),

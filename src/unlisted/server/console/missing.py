@@ -37,6 +37,11 @@ def _what_it_needs(plan: Mapping[str, Any]) -> str:
             f"{needed['99']:,}."
         )
     alone, bound = plan.get("users_needed_of_one_item"), plan["items_per_user"]
+    if plan["mechanism"] == "optimal_labels":
+        return (
+            f"A coin decides about each value. One with {needed['50']:,} {unit} appears half of the time, one "
+            f"with {needed['99']:,} in 99 of 100 answers. {_NOBODY_EXPOSED}"
+        )
     if alone is None or bound == 1:
         return (
             f"A value appears when its count is above {threshold} with its noise. One with {needed['50']:,} "
