@@ -28,6 +28,14 @@ TOUCHED = "unlisted: stopped; data (had|may have) been touched; "
 """On a machine that is busy, Ctrl-C may come before the engine has begun."""
 
 
+@pytest.fixture(autouse=True)
+def _as_a_shell_starts_it() -> Iterator[None]:
+    """Take away the handler of whatever ran in this process before: Spark puts one of its own there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def slow(tmp_path: Path) -> Path:
     """A DuckDB file with a view that would take days to read."""
