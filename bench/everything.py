@@ -34,6 +34,7 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
     "speed.ledger": (),
     "speed.stream": (),
     "speed.server": (),
+    "utility.labels": ("--bounds", "1", "10", "100", "--runs", "2"),
     "utility.same_promise": ("--csv", str(accuracy_page.CSV)),
 }
 """Each script with what it is given. Order matters only to the reader."""

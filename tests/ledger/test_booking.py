@@ -220,11 +220,13 @@ def test_what_cannot_be_stored_does_not_keep_others_from_it(ledger, threads, str
     assert verify(ledger) == []
 
 
-def test_a_data_set_that_is_locked_elsewhere_holds_up_its_own_questions_only(ledger, ledger_url, threads):
+def test_a_data_set_that_is_locked_elsewhere_holds_up_its_own_questions_only(
+    postgres_ledger, postgres_ledger_url, threads
+):
+    # SQLite has one lock for all.
+    ledger = postgres_ledger
     locked, free = (opened(ledger, name, dataset=name) for name in ("locked", "free"))
-    if ledger.store.is_sqlite:
-        pytest.skip("SQLite has one lock for all")
-    with Ledger(ledger_url) as elsewhere, elsewhere.store.writing() as connection:
+    with Ledger(postgres_ledger_url) as elsewhere, elsewhere.store.writing() as connection:
         connection.execute(sa.select(datasets).where(datasets.c.name == "locked").with_for_update())
         waits = [threads.submit(locked.pay, bill(f"q{number}"), delivers()) for number in range(3)]
         eventually(lambda: ledger._booker._turns.is_busy("locked"))

@@ -85,4 +85,5 @@ def _labels_within(room: Amount, one_escape: Amount) -> int:
     """Return about how many labels there may be for one to escape with a chance of at most `room`."""
     if float(room) >= 1 or float(one_escape) == 0:
         return 2**62
-    return int(math.log1p(-max(0.0, float(room))) / math.log1p(-float(one_escape)) * (1 - 1e-9))
+    labels = math.log1p(-max(0.0, float(room))) / math.log1p(-float(one_escape)) * (1 - 1e-9)
+    return int(min(labels, 2.0**62))
