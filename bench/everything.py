@@ -30,7 +30,7 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
     "speed.noise": (),
     "speed.mechanisms": (),
     "speed.startup": (),
-    "speed.tables": ("--w2-peers",),
+    "speed.tables": (),
     "speed.ledger": (),
     "speed.stream": (),
     "speed.server": (),
