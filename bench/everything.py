@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench import accuracy_page
+from bench import accuracy_page, speed_page
 from bench.measure import RECORD, print_table
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -90,6 +90,7 @@ def write_page(kept: Mapping[str, Any]) -> None:
         "better": accuracy_page.better(rows),
     }
     accuracy_page.draw(rows)
+    speed_page.draw(kept)
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(
         PART.sub(lambda found: f"{found[1]}\n{parts[found['name']]}\n\n{found[4]}", text), encoding="utf-8"

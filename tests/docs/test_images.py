@@ -13,7 +13,7 @@ from unlisted.demo.searches import sensitive
 PICTURES = ("chance.svg", "demo.svg")
 FROM_REAL_DATA = ("stream.svg",)
 """Drawn by another script, from a table that is not part of the project."""
-OF_MEASUREMENTS = ("same_promise.svg", "scaling-memory.svg", "scaling-time.svg")
+OF_MEASUREMENTS = ("same_promise.svg", "scaling-memory.svg", "scaling-time.svg", "speed.svg")
 """Drawn by `bench/scale/growth.py`, from what it measured."""
 
 
