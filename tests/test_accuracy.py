@@ -15,8 +15,9 @@ from tests.known_bits import KnownBits
 from tests.statistical.goodness import ALPHA
 
 import unlisted as ul
-from unlisted.accuracy import CHANCES, Mechanism, accuracy_of
+from unlisted.mechanisms.accuracy import PERCENTS
 from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.mechanism import Mechanism
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
@@ -57,7 +58,7 @@ def is_off(times: int, runs: int, chance: float) -> bool:
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_an_item_appears_as_often_as_was_said(name: str) -> None:
     mechanism = MECHANISMS[name]
-    expected = accuracy_of(mechanism)
+    expected = mechanism.accuracy()
     runs = 20_000 if isinstance(mechanism, ThresholdHistogram) else 400
     count = expected.needed[50]
     times = appeared(mechanism, count, runs)
@@ -69,8 +70,8 @@ def test_an_item_appears_as_often_as_was_said(name: str) -> None:
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_users_needed_are_the_first_with_that_chance(name: str) -> None:
-    expected = accuracy_of(MECHANISMS[name])
-    assert tuple(expected.needed) == CHANCES == (50, 95, 99)
+    expected = MECHANISMS[name].accuracy()
+    assert tuple(expected.needed) == PERCENTS == (50, 95, 99)
     assert expected.needed[50] <= expected.needed[95] <= expected.needed[99]
     for percent, count in expected.needed.items():
         assert expected.chance(count) >= percent / 100
@@ -93,7 +94,7 @@ def upper_tail(weight: Callable[[int], float], first: int) -> float:
 )
 def test_the_chances_are_those_of_the_exact_law(law: Any, weight: Callable[[int], float]) -> None:
     threshold = 107
-    chance = accuracy_of(ThresholdHistogram(law, threshold, ONE)).chance
+    chance = ThresholdHistogram(law, threshold, ONE).accuracy().chance
     for count in range(threshold - 40, threshold + 40, 3):
         exact = upper_tail(weight, threshold - count + 1)
         assert chance(count) == pytest.approx(exact, rel=0.005, abs=1e-9)
@@ -103,7 +104,7 @@ def test_the_chances_are_those_of_the_exact_law(law: Any, weight: Callable[[int]
     "law", [GAUSSIAN, LAPLACE, DiscreteGaussian(Fraction(1, 3)), DiscreteLaplace(Fraction(1, 3))]
 )
 def test_counts_are_as_close_as_was_said(law: Any) -> None:
-    half = accuracy_of(ThresholdHistogram(law, 300, ONE)).half_width
+    half = ThresholdHistogram(law, 300, ONE).accuracy().half_width
     assert half is not None
     noise = law.sample(40_000, KnownBits(f"half width {law}"))
     within = int((np.abs(noise) <= half).sum())
@@ -115,20 +116,20 @@ def test_counts_are_as_close_as_was_said(law: Any) -> None:
 
 def test_a_bare_ranking_has_no_error_bar_and_one_with_counts_has() -> None:
     ranking = Ranking(3, 100, ONE)
-    assert accuracy_of(TopK.at(ranking, epsilon=1, delta="1e-8")).half_width is None
-    assert accuracy_of(TopK.at(ranking, epsilon=1, delta="1e-8", counts_law=GAUSSIAN)).half_width == 34
+    assert TopK.at(ranking, epsilon=1, delta="1e-8").accuracy().half_width is None
+    assert TopK.at(ranking, epsilon=1, delta="1e-8", counts_law=GAUSSIAN).accuracy().half_width == 34
 
 
 def test_only_answers_from_the_largest_counts_compete_with_what_was_left_out() -> None:
-    assert not accuracy_of(MECHANISMS["threshold, Gaussian"]).above_cut
-    assert accuracy_of(MECHANISMS["top, Gaussian"]).above_cut
-    assert accuracy_of(MECHANISMS["ranking"]).above_cut
-    assert not accuracy_of(TopK.at(Ranking(3, None, ONE), epsilon=1, delta="1e-8")).above_cut
+    assert not MECHANISMS["threshold, Gaussian"].accuracy().above_cut
+    assert MECHANISMS["top, Gaussian"].accuracy().above_cut
+    assert MECHANISMS["ranking"].accuracy().above_cut
+    assert not TopK.at(Ranking(3, None, ONE), epsilon=1, delta="1e-8").accuracy().above_cut
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_curve_goes_from_never_to_always(name: str) -> None:
-    curve = accuracy_of(MECHANISMS[name]).curve()
+    curve = MECHANISMS[name].accuracy().curve()
     counts, chances = zip(*curve, strict=True)
     assert counts[0] == 0
     assert list(counts) == sorted(set(counts))

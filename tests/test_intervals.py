@@ -11,13 +11,12 @@ from scipy import stats
 from tests.known_bits import KnownBits
 from tests.statistical.goodness import ALPHA
 
-from unlisted import intervals
 from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
+from unlisted.noise import intervals
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.estimate import half_width
 from unlisted.privacy.sensitivity import Sensitivity
 
 OurLaw = DiscreteGaussian | DiscreteLaplace
@@ -56,7 +55,7 @@ def coverage(
 
 
 def values_above(law: OurLaw, threshold: int, count: int) -> np.ndarray:
-    spread = 40 * half_width(law) + 40
+    spread = 40 * law.half_width() + 40
     return np.arange(threshold + 1, max(threshold, count) + spread)
 
 
@@ -190,7 +189,7 @@ def test_the_ends_of_fresh_counts_are_possible_counts() -> None:
 def test_the_logarithm_of_a_tail_is_that_of_the_tail(law: OurLaw) -> None:
     spread = law.stddev
     points = sorted({-5, 0, 1, 2, *(math.ceil(multiple * spread) for multiple in (1, 3, 6, 7, 12, 20, 60))})
-    ours = intervals._log_tail(law, np.array(points))
+    ours = law.log_survival(np.array(points))
     reach = math.ceil(60 * spread) + 60
     total = log_sum(log_masses(law, np.arange(-reach, reach)))
     for point, log in zip(points, ours, strict=True):

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unlisted import intervals
-from unlisted.noise.estimate import survival
+from unlisted.noise import intervals
 from unlisted.planning import histogram_plan
 from unlisted.privacy.guarantee import Budget
 from unlisted.tables.question import Question
@@ -29,7 +28,7 @@ def coverage() -> str:
     ]
     for count in COUNTS:
         shown = np.arange(threshold + 1, max(threshold, count) + 12 * half)
-        chance = survival(law, shown - count) - survival(law, shown - count + 1)
+        chance = law.survival(shown - count) - law.survival(shown - count + 1)
         appears, given = chance.sum(), chance / chance.sum()
         low, high = intervals.given_shown(law, threshold, shown)
         plain_low, plain_high = intervals.plain(law, shown)

@@ -7,13 +7,10 @@ A release is bounded counts, exact noise, and a price whose ceiling is reserved 
     noise/         exact integer laws, and the one door for randomness
     mechanisms/    one idea a file, its proof beside it
     tables/        rows -> bounded counts, inside the engine
-    accuracy       how good an answer will be, before any data is touched
-    intervals      error bars that stay honest after selection
     bills          between a plan and whoever pays for it
     releases       the answer and its receipt
     release_bytes  a release as a ledger keeps it
     formats        an answer as JSON, CSV or Parquet
-    explaining     a mechanism in words and numbers
     plans          a question with a mechanism chosen and calibrated
     planning       from a question to a plan
     label_planning the same where labels are weighed

@@ -6,25 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from fractions import Fraction
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack, cast
 
-from unlisted.accuracy import Mechanism
 from unlisted.bills import Payer
 from unlisted.errors import InvalidArgumentError
 from unlisted.label_planning import LabelMethod, labels_plan, top_plan
 from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.families import Noise
-from unlisted.mechanisms.label_counts import CountedLabels
-from unlisted.mechanisms.label_optimal import OptimalLabels
-from unlisted.mechanisms.label_ranking import LabelRanking
-from unlisted.mechanisms.label_selection import LabelSelection
 from unlisted.mechanisms.profile import CountProfile
 from unlisted.mechanisms.scales import Scales
-from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
-from unlisted.mechanisms.top_histogram import TopHistogram
-from unlisted.mechanisms.top_k import TopK
 from unlisted.planning import Fetch, Priced, histogram_plan, priced_by, top_histogram_plan
 from unlisted.plans import Data, Plan
 from unlisted.privacy.guarantee import Budget
@@ -36,9 +28,6 @@ from unlisted.tables.question import Count, Question
 from unlisted.tables.table import Table
 from unlisted.tables.table import table as open_table
 from unlisted.tables.weighing import weighed
-
-SELDOM = Fraction(1, 100)
-"""Counts that pass the threshold less often than this are left to the lazy tail."""
 
 
 class Counting(TypedDict, total=False):
@@ -69,6 +58,30 @@ class Ranked(Asked, Priced, total=False):
 
 
 Item = str | list[str] | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TableCounts:
+    """The counts of a table, for whatever a mechanism needs of them. It is a `CountSource`.
+
+    Each question has a secret of its own, which decides at random what is kept of users over the bound.
+    """
+
+    table: Table
+    question: Question
+
+    def all_counts(self, cut: int) -> AbstractContextManager[BoundedCounts | CountProfile]:
+        """Count all items, and leave those of at most `cut` unnamed."""
+        return count_all(self.table, self.question, cut=cut, secret=fresh_secret())
+
+    @contextmanager
+    def largest_counts(self, fetched: int) -> Iterator[BoundedCounts]:
+        """Count all items inside the engine, and bring out the largest."""
+        yield count_top(self.table, self.question, fetch=fetched, secret=fresh_secret())
+
+    def weights(self) -> AbstractContextManager[Scales]:
+        """Let the engine weigh labels."""
+        return weighed(self.table, self.question, secret=fresh_secret())
 
 
 class PrivateTable:
@@ -159,21 +172,8 @@ class PrivateTable:
         def check() -> None:
             self._table.rows(question)
 
-        @contextmanager
-        def counted(mechanism: Mechanism) -> Iterator[BoundedCounts | CountProfile | Scales]:
-            if isinstance(mechanism, LabelSelection | LabelRanking):
-                with weighed(self._table, question, secret=fresh_secret()) as scales:
-                    yield scales
-                return
-            fetched = _fetched(mechanism)
-            if fetched is not None:
-                yield count_top(self._table, question, fetch=fetched, secret=fresh_secret())
-                return
-            with count_all(self._table, question, cut=_cut(mechanism), secret=fresh_secret()) as counts:
-                yield counts
-
         read = self._table
-        return Data(read.user, read.source, question.items, check, counted, read.types)
+        return Data(read.user, read.source, question.items, check, TableCounts(read, question), read.types)
 
 
 def table(
@@ -219,21 +219,3 @@ def _question(item: Item, items_per_user: int | None, asked: Asked) -> tuple[Que
     counting = cast("Counting", {name: value for name, value in asked.items() if name != "account"})
     question = Question(cast("tuple[str, ...]", item), items_per_user=items_per_user, **counting)
     return question, asked.get("account")
-
-
-def _fetched(mechanism: Mechanism) -> int | None:
-    if isinstance(mechanism, TopK):
-        return mechanism.ranking.fetched
-    return mechanism.fetched if isinstance(mechanism, TopHistogram) else None
-
-
-def _cut(mechanism: Mechanism) -> int:
-    """Return the largest count that is left to the lazy tail: a public number, of threshold and noise alone."""
-    if isinstance(mechanism, TopK):
-        return int(mechanism.threshold)
-    if isinstance(mechanism, OptimalLabels):
-        return mechanism.least(SELDOM) - 1
-    histogram = mechanism.histogram if isinstance(mechanism, CountedLabels) else mechanism
-    if not isinstance(histogram, ThresholdHistogram):
-        return 0
-    return max(0, histogram.threshold + 1 - histogram.law.quantile(SELDOM))

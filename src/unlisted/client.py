@@ -188,7 +188,7 @@ class RemoteTable:
         return Question(cast("tuple[str, ...]", item), items_per_user=items_per_user, **told)
 
     def _data(self, question: Question) -> Data:
-        return Data(self._about["user"], "a service", question.items, lambda: None, _not_here)
+        return Data(self._about["user"], "a service", question.items, lambda: None, _Elsewhere())
 
     def _paid(self, plan: Plan, question: Question, asked: Mapping[str, Any]) -> Plan:
         """Let the service answer, in the name of the account: what is sent is what was planned."""
@@ -258,6 +258,17 @@ def _decimal(argument: str, amount: object) -> str:
         raise InvalidArgumentError(argument, amount, "a decimal of at most 80 digits, to be sent") from None
 
 
-def _not_here(_: object) -> NoReturn:
-    """Rows are counted where they are."""
-    raise InvalidArgumentError("plan", "a plan for a service", "run by the service")
+class _Elsewhere:
+    """Counts that are made by the service. It is a `CountSource` that nobody reads."""
+
+    def all_counts(self, cut: int) -> NoReturn:  # noqa: ARG002
+        """Refuse: rows are counted where they are."""
+        raise InvalidArgumentError("plan", "a plan for a service", "run by the service")
+
+    def largest_counts(self, fetched: int) -> NoReturn:
+        """Refuse: rows are counted where they are."""
+        self.all_counts(fetched)
+
+    def weights(self) -> NoReturn:
+        """Refuse: rows are counted where they are."""
+        self.all_counts(0)

@@ -8,19 +8,19 @@ the guarantee rests on them. A question that they cannot bear is refused when it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, TypedDict, Unpack, cast
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypedDict, Unpack, cast
 
 import pyarrow as pa
 
-from unlisted.accuracy import Mechanism
 from unlisted.asking import Item, only_known
 from unlisted.bills import Payer
-from unlisted.errors import InvalidArgumentError
+from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.label_planning import require_ranking_method
 from unlisted.mechanisms.counts import BoundedCounts, Ties
 from unlisted.mechanisms.families import Noise
+from unlisted.mechanisms.profile import CountProfile
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking
@@ -67,6 +67,25 @@ class PaidRanking(Priced, total=False):
     """What a ranking may be told besides, and who pays for it."""
 
     account: Payer | None
+
+
+@dataclass(frozen=True)
+class GivenCounts:
+    """Counts that are here already, for whatever a mechanism needs of them. It is a `CountSource`."""
+
+    counts: BoundedCounts
+
+    def all_counts(self, cut: int) -> AbstractContextManager[BoundedCounts | CountProfile]:  # noqa: ARG002
+        """Return the counts."""
+        return nullcontext(self.counts)
+
+    def largest_counts(self, fetched: int) -> AbstractContextManager[BoundedCounts]:  # noqa: ARG002
+        """Return the counts; what reads them cuts them, and refuses what was cut otherwise."""
+        return nullcontext(self.counts)
+
+    def weights(self) -> NoReturn:
+        """Refuse: labels are weighed by what each user has, which counts no longer tell."""
+        raise InvalidCountsError("Counts cannot be weighed: what each user had is not in them any more.")
 
 
 class PrivateCounts:
@@ -158,11 +177,8 @@ class PrivateCounts:
         return fetched
 
     def _plan(self, kind: str, found: Calibrated[Any], budget: Budget) -> Plan:
-        @contextmanager
-        def counted(_mechanism: Mechanism) -> Iterator[BoundedCounts]:
-            yield self._counts
-
-        data = Data(self._user, self._source, self._question.items, lambda: None, counted, is_typed=self._is_typed)
+        counts = GivenCounts(self._counts)
+        data = Data(self._user, self._source, self._question.items, lambda: None, counts, is_typed=self._is_typed)
         return make_plan(kind, self._question, found, budget, data)
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
-from unlisted.accuracy import accuracy_of
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.label_budget import Method, labels_for_budget
 from unlisted.mechanisms.label_counts import CountedLabels
@@ -168,7 +167,7 @@ def _better_of_methods(question: Question, budget: Budget, *, one_shot: bool) ->
 
 
 def _even(found: Calibrated[Any]) -> int:
-    return accuracy_of(found.mechanism).needed[50]
+    return int(found.mechanism.accuracy().needed[50])
 
 
 def _by_coins(question: Question, budget: Budget) -> Calibrated[OptimalLabels] | None:

@@ -7,7 +7,6 @@ from typing import Any, Literal, TypedDict, get_args
 from unlisted.bills import Payer
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.families import Noise
-from unlisted.mechanisms.label_ranking import LabelRanking
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
@@ -160,10 +159,4 @@ def make_plan(kind: str, question: Question, found: Calibrated[Any], budget: Bud
         "max_label_bytes": question.max_label_bytes,
         "adjacency": question.adjacency,
     }
-    if isinstance(mechanism, TopK):
-        asked |= {"k": mechanism.ranking.k, "fetch": mechanism.ranking.fetched or "all"}
-    if isinstance(mechanism, LabelRanking):
-        asked |= {"k": mechanism.k}
-    if isinstance(mechanism, TopHistogram):
-        asked |= {"fetch": mechanism.fetched}
-    return Plan(mechanism, found.reason, at_delta, asked, data)
+    return Plan(mechanism, found.reason, at_delta, asked | mechanism.describe().parameters, data)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -19,19 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from unlisted import intervals
-from unlisted.accuracy import Accuracy, Mechanism, accuracy_of
 from unlisted.bills import Bill, Payer, require_payer
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
-from unlisted.explaining import RANKINGS, name_of, noise_of, protected_by, threshold_of, title_of
+from unlisted.mechanisms.accuracy import Accuracy
 from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.label_ranking import LabelRanking
-from unlisted.mechanisms.profile import CountProfile
-from unlisted.mechanisms.scales import Scales
-from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
-from unlisted.mechanisms.top_histogram import TopHistogram
-from unlisted.mechanisms.top_k import TopK
+from unlisted.mechanisms.mechanism import CountSource, Mechanism
 from unlisted.mechanisms.whole_numbers import to_arrow
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
@@ -41,16 +32,13 @@ from unlisted.tables.failures import charged
 if TYPE_CHECKING:
     import altair
 
-Counted = Callable[[Mechanism], AbstractContextManager[BoundedCounts | CountProfile | Scales]]
-"""What gives a mechanism its counts, or scales for labels, inside one unchanging state of the data."""
-
 
 @dataclass(frozen=True)
 class Data:
     """Where a plan will get its counts: whose, the item columns, and two steps that are kept apart.
 
     `user` is the column that says whose row it is, None for counts that were made elsewhere. `source` is what the
-    rows are called in a ledger. `check` looks at the schema and may refuse, at no cost; `counted` touches data, so
+    rows are called in a ledger. `check` looks at the schema and may refuse, at no cost; `counts` touches data, so
     whatever fails in it is charged. `types` is what text columns were declared to hold: other types, other labels.
     `is_typed` is false where the type of the labels is only known from the labels.
     """
@@ -59,7 +47,7 @@ class Data:
     source: str
     items: tuple[str, ...]
     check: Callable[[], None]
-    counted: Counted
+    counts: CountSource
     types: Mapping[str, str] = field(default_factory=dict)
     is_typed: bool = True
 
@@ -72,7 +60,7 @@ class Plan:
     `data` is None for a preview, which cannot run. `account` is who pays; without one nobody keeps the books.
     """
 
-    mechanism: Mechanism
+    mechanism: Mechanism[Any]
     reason: str
     at_delta: Fraction
     asked: Mapping[str, Any]
@@ -95,12 +83,12 @@ class Plan:
     @cached_property
     def accuracy(self) -> Accuracy:
         """What to expect of the answer."""
-        return accuracy_of(self.mechanism)
+        return self.mechanism.accuracy()
 
     @property
     def complete(self) -> bool | None:
         """Whether the answer will be all there is to say; None for a ranking, of which only the answer tells."""
-        return None if isinstance(self.mechanism, RANKINGS) else not isinstance(self.mechanism, TopHistogram)
+        return self.mechanism.complete
 
     def preview(self) -> dict[str, Any]:
         """Return cost and accuracy as plain values: what `unlisted preview --format json` prints."""
@@ -113,12 +101,13 @@ class Plan:
     def as_dict(self) -> dict[str, Any]:
         """Return the plan as plain values."""
         expected = self.accuracy
-        threshold = threshold_of(self.mechanism)
+        described = self.mechanism.describe()
+        threshold = described.threshold
         at_best = {} if expected.at_best is None else {"users_needed_of_one_item": _by_percent(expected.at_best)}
         return {
-            "mechanism": name_of(self.mechanism),
+            "mechanism": described.name,
             "threshold": threshold if isinstance(threshold, int) else shown_up(threshold),
-            "noise": noise_of(self.mechanism),
+            "noise": described.noise,
             **thawed(self.asked),
             "half_width_95": expected.half_width,
             "users_needed": _by_percent(expected.needed),
@@ -157,18 +146,17 @@ class Plan:
 
     def bill(self, data: Data) -> Bill:
         """Return what the question may cost, and its name: equal questions have equal names."""
-        said = [thawed(self.asked), repr(self.mechanism), str(self.at_delta), dict(data.types)]
+        said = [thawed(self.asked), self.mechanism.encoding(), str(self.at_delta), dict(data.types)]
         asked = json.dumps(said, sort_keys=True)
-        # Where labels are found first, they cost something too: what is left is no number of results.
-        ranking = self.mechanism if isinstance(self.mechanism, TopK) else None
+        result = self.mechanism.result_price()
         return Bill(
             ceiling=self.guarantee,
             question=hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest(),
             unit=data.user or "user",
             adjacency=self.asked["adjacency"],
             source=data.source,
-            result=None if ranking is None else ranking.draw_price(),
-            result_epsilon=None if ranking is None else ranking.epsilon,
+            result=None if result is None else result.guarantee,
+            result_epsilon=None if result is None else result.epsilon,
         )
 
     def _paid(self, data: Data, account: Payer, idempotency_key: str | None) -> Release:
@@ -187,9 +175,7 @@ class Plan:
         """Count and release; None if that failed, which the owner's log then tells about."""
         try:
             with charged():
-                with data.counted(self.mechanism) as counts:
-                    answer = self.mechanism.release(counts)  # type: ignore[arg-type]
-                return self._released(answer, data)
+                return self._released(self.mechanism.run(data.counts), data)
         except ChargedFailureError:
             return None
 
@@ -210,41 +196,35 @@ def _by_percent(needed: Mapping[int, int]) -> dict[str, int]:
     return {str(percent): count for percent, count in needed.items()}
 
 
-def _number_columns(mechanism: Mechanism, answer: Answer) -> dict[str, pa.Array]:
-    columns = {}
-    if isinstance(mechanism, RANKINGS):
-        columns["rank"] = to_arrow(np.arange(1, len(answer) + 1))
-    if answer.counts is None:
-        return columns
-    if isinstance(mechanism, RANKINGS):
-        assert mechanism.counts_law is not None  # counts come from it
-        low, high = intervals.plain(mechanism.counts_law, answer.counts)
-    else:
-        assert isinstance(mechanism, ThresholdHistogram | TopHistogram)  # of the rest, they alone have counts
-        over = mechanism.threshold if answer.noisy_threshold is None else answer.noisy_threshold
-        low, high = intervals.given_shown(mechanism.law, over, answer.counts)
-    numbers = {"count": answer.counts, "low": low, "high": high}
-    return {**columns, **{name: to_arrow(values) for name, values in numbers.items()}}
+def _number_columns(mechanism: Mechanism[Any], answer: Answer) -> dict[str, pa.Array]:
+    numbers = {"rank": np.arange(1, len(answer) + 1)} if mechanism.ranks else {}
+    if answer.counts is not None:
+        numbers["count"] = answer.counts
+        interval = mechanism.intervals(answer)
+        if interval is not None:
+            numbers["low"], numbers["high"] = interval
+    return {name: to_arrow(values) for name, values in numbers.items()}
 
 
 def _lines(plan: Plan) -> list[str]:
     """Say a plan to a person."""
     mechanism, expected = plan.mechanism, plan.accuracy
-    threshold = threshold_of(mechanism)
+    described = mechanism.describe()
+    threshold = described.threshold
     shown = f"{threshold:,}" if isinstance(threshold, int) else short_up(threshold, 6)
     lines = [
-        f"Plan: {title_of(mechanism)}",
+        f"Plan: {described.title}",
         promise(plan.guarantee, plan.at_delta),
-        f"Protects: {_protects(protected_by(mechanism), plan.asked)}",
-        f"Threshold: {shown}    Noise: {noise_of(mechanism)}",
+        f"Protects: {_protects(mechanism.protects(), plan.asked)}",
+        f"Threshold: {shown}    Noise: {described.noise}",
         _needs(expected, plan.asked),
     ]
     if expected.half_width is not None:
-        counted = "true" if isinstance(mechanism, LabelRanking) else "bounded"
+        counted = "bounded" if mechanism.counts_are_bounded else "true"
         lines.append(f"Counts are within ±{expected.half_width:,} of the {counted} count, 95 % of the time")
     lines.append(f"Why: {plan.reason}")
     if plan.account is not None:
-        only = ", which pays only for what comes back" if isinstance(mechanism, RANKINGS) else ""
+        only = ", which pays only for what comes back" if mechanism.ranks else ""
         lines.append(f"Paid by: the account {plan.account.name!r}{only}")
     if plan.data is None:
         lines.append("A preview: no data was named, none was touched.")

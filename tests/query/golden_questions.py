@@ -1,4 +1,4 @@
-"""Questions whose plans are golden: their names in a ledger, prices, thresholds and noise do not change by themselves.
+"""Questions whose plans are golden: their names in a ledger, prices, thresholds and noise do not change.
 
 `plans()` yields a name for each question, and the plan that the library makes of it.
 """

@@ -1,7 +1,8 @@
 """Streams that version 0.1 made open, show what they showed, and go on as that version would have.
 
-`version_0_1/` holds two folders that the first release wrote after a few rounds, and in `next.json` what it released
-after one more. Noise is a function of key, label, node and contents, so every later version must release the same.
+`version_0_1/` holds two folders that the first release wrote after a few rounds, and in `next.json` what it
+released after one more. Noise is a function of key, label, node and contents, so every later version must release
+the same.
 """
 
 from __future__ import annotations

@@ -6,21 +6,36 @@ What is released is a function of a histogram that could have been released, so 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
+from unlisted.mechanisms.accuracy import Accuracy
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.mechanism import AllCounts, Description, Mechanism
 from unlisted.mechanisms.profile import CountProfile
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.noise.bits import Bits
+from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Guarantee
+from unlisted.privacy.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True)
-class CountedLabels:
+class CountedLabels(Mechanism[BoundedCounts | CountProfile]):
     """Release the labels of a histogram, in the order of labels."""
 
+    notation: ClassVar = Notation("CountedLabels", ("histogram",))
+
     histogram: ThresholdHistogram
+
+    def needs(self) -> AllCounts:
+        """Return what the histogram needs."""
+        return self.histogram.needs()
+
+    def protects(self) -> Sensitivity:
+        """Return who is protected."""
+        return self.histogram.sensitivity
 
     def guarantee(self) -> Guarantee:
         """Return the ceiling of what a release costs; it is also what each one costs."""
@@ -29,3 +44,15 @@ class CountedLabels:
     def release(self, counts: BoundedCounts | CountProfile, bits: Bits | None = None) -> Answer:
         """Release the histogram, and keep the labels."""
         return Answer.of_labels(self.histogram.release(counts, bits).labels, self.guarantee())
+
+    def accuracy(self) -> Accuracy:
+        """Return how good the answer will be."""
+        return replace(self.histogram.accuracy(), half_width=None)
+
+    def describe(self) -> Description:
+        """Return its name, threshold and noise."""
+        return replace(
+            self.histogram.describe(),
+            name="counted_labels",
+            title="labels of a threshold histogram (Algorithm 1)",
+        )

@@ -12,20 +12,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms import labels as label_rules
+from unlisted.mechanisms.accuracy import PERCENTS, Accuracy
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.lazy_tail import SELDOM
+from unlisted.mechanisms.mechanism import AllCounts, Description, Mechanism
 from unlisted.mechanisms.profile import CountProfile
 from unlisted.noise import lazy
 from unlisted.noise.binomial import binomial, subset
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.convert import rho_of_epsilon_up
+from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
 from unlisted.privacy.rounding import exp_down, exp_up, log_up, round_down
 from unlisted.privacy.sensitivity import Sensitivity
@@ -40,13 +45,15 @@ _EPSILON_DIGITS = 9
 
 
 @dataclass(frozen=True)
-class OptimalLabels:
+class OptimalLabels(Mechanism[BoundedCounts | CountProfile]):
     """Release each label with a chance that depends on how many users have it, independently of the others.
 
     Guarantees: (ε, δ)-DP with the ε and δ given, and the (ρ, δ) of `guarantee()`. Rows come in the order of
     labels. Labels nobody has are never released. Edge cases: no counts, no rows; a label of very many users
     always comes.
     """
+
+    notation: ClassVar = Notation("OptimalLabels", ("epsilon", "delta", "sensitivity"))
 
     epsilon: Fraction
     delta: Fraction
@@ -75,6 +82,14 @@ class OptimalLabels:
             epsilon = coordinates * _epsilon_of_rho((budget.rho or 0) / Fraction(coordinates))
         found = cls(epsilon, budget.delta, sensitivity)
         return Calibrated(found, f"{found.even} users have an even chance, {found.certain} are certain")
+
+    def needs(self) -> AllCounts:
+        """Return that all counts are needed; labels that seldom pass need no name before they do."""
+        return AllCounts(cut=self.least(SELDOM) - 1)
+
+    def protects(self) -> Sensitivity:
+        """Return who is protected."""
+        return self.sensitivity
 
     @property
     def one_epsilon(self) -> Fraction:
@@ -143,6 +158,16 @@ class OptimalLabels:
         else:
             found = label_rules.take(counts.labels, passed)
         return Answer.of_labels(found, self.guarantee())
+
+    def accuracy(self) -> Accuracy:
+        """Return how good the answer will be: the probabilities are listed."""
+        needed = {percent: self.least(Fraction(percent, 100)) for percent in PERCENTS}
+        return Accuracy(needed, None, above_cut=False, chance=lambda count: float(self.chance(count)))
+
+    def describe(self) -> Description:
+        """Return its name and, for a threshold, the count at which the probability is about one half."""
+        title = "labels by a coin each (optimal partition selection)"
+        return Description("optimal_labels", title, self.even, "none: a coin for each label")
 
     def _listed(self, counts: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
         """Return the positions of the labels that are released, of those with these counts."""

@@ -6,29 +6,40 @@ from the labels themselves, by their counts over all users, without a bound on h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 from unlisted.mechanisms import labels as label_rules
+from unlisted.mechanisms.accuracy import Accuracy
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.counts import add_noise
 from unlisted.mechanisms.label_selection import LabelSelection
+from unlisted.mechanisms.mechanism import Description, Interval, Mechanism, Weights
 from unlisted.mechanisms.pricing import noise_price
 from unlisted.mechanisms.scales import Scales
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.gumbel import first_in_race
+from unlisted.noise.intervals import plain
 from unlisted.noise.law import Law
+from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 from unlisted.privacy.numbers import positive, whole
+from unlisted.privacy.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True)
-class LabelRanking:
+class LabelRanking(Mechanism[Scales]):
     """Release labels, and rank k of them by the number of users who have them, plus Gumbel noise.
 
     Guarantees: (ρ, δ) of `guarantee()`, and for each answer what it `spent`: fewer labels than k, fewer draws. Of
     the labels only those ranked come out. With `counts_law`, their counts follow with fresh noise.
     """
+
+    notation: ClassVar = Notation("LabelRanking", ("selection", "k", "epsilon", "counts_law"))
+    ranks: ClassVar = True
+    complete: ClassVar = None
+    counts_are_bounded: ClassVar = False
 
     selection: LabelSelection
     k: int
@@ -39,9 +50,17 @@ class LabelRanking:
         whole("k", self.k)
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
 
+    def needs(self) -> Weights:
+        """Return that labels are to be weighed."""
+        return Weights()
+
+    def protects(self) -> Sensitivity:
+        """Return who is protected: a user with any number of items, for the counts are of all of them."""
+        return Sensitivity(None, 1, self.selection.last.weighing.adjacency)
+
     @property
     def _sides(self) -> int:
-        return 1 if self.selection.last.weighing.adjacency == "add_remove" else 2
+        return self.protects().sides
 
     def draw_price(self) -> Guarantee:
         """Return the cost of one draw: an exponential mechanism of range ε (2ε for replace)."""
@@ -70,3 +89,26 @@ class LabelRanking:
             noisy = add_noise(counts.counts[order], self.counts_law.sample(len(order), bits))
         labels = label_rules.take(counts.labels, order)
         return Answer(labels, noisy, self._cost_of(len(order)), stopped=len(order) < self.k)
+
+    def accuracy(self) -> Accuracy:
+        """Return how good the answer will be: whether a label is found, and how far off its count is."""
+        wide = None if self.counts_law is None else self.counts_law.half_width()
+        return replace(self.selection.accuracy(), half_width=wide)
+
+    def intervals(self, answer: Answer) -> Interval | None:
+        """Return intervals of the winners' counts of all users, whose noise had no part in the ranking."""
+        if answer.counts is None or self.counts_law is None:
+            return None
+        return plain(self.counts_law, answer.counts)
+
+    def describe(self) -> Description:
+        """Return its name, the threshold of the labels, and the noise of labels, ranking and counts."""
+        found = self.selection.describe()
+        noise = f"{found.noise}; Gumbel, scale {float(1 / self.epsilon):.6g}"
+        return replace(
+            found,
+            name="label_ranking",
+            title=f"labels first, then a ranking of them; {found.title}",
+            noise=noise if self.counts_law is None else f"{noise}; counts: {self.counts_law}",
+            parameters={"k": self.k},
+        )

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.label_coins import Coins, Drawn
@@ -14,6 +15,7 @@ from unlisted.mechanisms.scales import Scales
 from unlisted.noise.bits import Bits
 from unlisted.noise.normal_shift import normal_about
 from unlisted.noise.normal_tail import normal_tail_bounds
+from unlisted.privacy.encoding import Notation
 from unlisted.privacy.numbers import positive, whole
 from unlisted.privacy.rounding import any_of_up
 from unlisted.privacy.worst_case import worst_case_up
@@ -26,6 +28,8 @@ class LabelRound:
     `variance` is that of the noise where a user's weights have length 1; `threshold` is in units of a weight, and
     at least what a label weighs that only one user has.
     """
+
+    notation: ClassVar = Notation("LabelRound", ("weighing", "variance", "threshold"))
 
     weighing: Weighing
     variance: Fraction

@@ -6,20 +6,27 @@ common labels are found with little, and their users' weight then goes to the la
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import pyarrow as pa
 
 from unlisted.errors import InvalidArgumentError
+from unlisted.mechanisms.accuracy import Accuracy, Chance, all_needed
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.label_round import LabelRound
+from unlisted.mechanisms.label_weights import UNIT, full_weight
+from unlisted.mechanisms.mechanism import Description, Mechanism, Weights
 from unlisted.mechanisms.scales import Scales
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.normal_shift import normal_delta_up
+from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 from unlisted.privacy.rounding import log_down, log_up
+from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.privacy.worst_case import worst_case_up
 
 _PARTS = 256
@@ -27,12 +34,14 @@ _PARTS = 256
 
 
 @dataclass(frozen=True)
-class LabelSelection:
+class LabelSelection(Mechanism[Scales]):
     """Release labels in rounds; none is released twice, and none that nobody has.
 
     Guarantees: (ρ, δ) of `guarantee()`, and with `at_epsilon` the δ of the whole at that ε. Rows come in the order
     of labels. Edge cases: no labels, no rows.
     """
+
+    notation: ClassVar = Notation("LabelSelection", ("rounds", "at_epsilon"))
 
     rounds: tuple[LabelRound, ...]
     at_epsilon: Fraction | None = None
@@ -49,6 +58,14 @@ class LabelSelection:
     def last(self) -> LabelRound:
         """The round with the most of the budget, which decides about labels in doubt."""
         return self.rounds[-1]
+
+    def needs(self) -> Weights:
+        """Return that labels are to be weighed."""
+        return Weights()
+
+    def protects(self) -> Sensitivity:
+        """Return who is protected."""
+        return Sensitivity(self.last.weighing.items, 1, self.last.weighing.adjacency)
 
     def escape(self) -> Fraction:
         """Bound from above the chance that a label which only one user has is released in any round."""
@@ -96,3 +113,28 @@ class LabelSelection:
     def release(self, scales: Scales, bits: Bits | None = None) -> Answer:
         """Release what was drawn, in the order of labels."""
         return Answer.of_labels(self.draw(scales, bits or fresh_bits()), self.guarantee())
+
+    def chance_of_users(self, items: int) -> Chance:
+        """Return users -> the probability that their label is released, if each of them has so many items.
+
+        The last round decides about labels in doubt.
+        """
+        weight = full_weight(items) / UNIT
+        return lambda users: self.last.chance(users * weight)
+
+    def accuracy(self) -> Accuracy:
+        """Return how good the answer will be, for users of as many items as allowed and for users of one."""
+        chance = self.chance_of_users(self.last.weighing.items)
+        return Accuracy(
+            all_needed(chance), None, above_cut=False, chance=chance, at_best=all_needed(self.chance_of_users(1))
+        )
+
+    def describe(self) -> Description:
+        """Return its name, the threshold of the last round, and the noise."""
+        name, title = "weighted_labels", "weighted labels"
+        if len(self.rounds) > 1:
+            name, title = "label_rounds", f"weighted labels in {len(self.rounds)} rounds (DP-SIPS)"
+        elif self.last.weighing.giving_back is not None:
+            name, title = "adaptive_labels", "weighted labels, weight given back (MaxAdaptiveDegree)"
+        noise = f"normal on weights, scale {math.sqrt(self.last.variance):.6g}"
+        return Description(name, title, Fraction(self.last.threshold, UNIT), noise)

@@ -14,8 +14,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from unlisted.errors import InvalidArgumentError
+from unlisted.privacy.encoding import Notation
 from unlisted.privacy.numbers import whole
 from unlisted.privacy.sensitivity import Adjacency
 
@@ -56,6 +58,8 @@ class GivingBack:
     The rest goes back to those users, who give 1/`spread` of what they got to each of their items.
     """
 
+    notation: ClassVar = Notation("GivingBack", ("enough", "most_items"))
+
     enough: int
     most_items: int
 
@@ -78,6 +82,8 @@ def _least_spread(items: int) -> int:
 @dataclass(frozen=True)
 class Weighing:
     """How the items of each user are weighed, of whom none has more than `items`."""
+
+    notation: ClassVar = Notation("Weighing", ("items", "giving_back", "adjacency"))
 
     items: int
     giving_back: GivingBack | None = None

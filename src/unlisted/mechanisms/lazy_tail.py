@@ -6,6 +6,8 @@ uniform subset, and each has noise conditioned on having passed.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -17,6 +19,9 @@ from unlisted.noise.binomial import binomial, subset
 from unlisted.noise.bits import Bits
 from unlisted.noise.exact_law import ExactLaw
 from unlisted.noise.law import Law
+
+SELDOM = Fraction(1, 100)
+"""Counts that pass the threshold less often than this need not be named before it is drawn who passes."""
 
 
 def release_lazily(

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms import labels as label_rules
+from unlisted.mechanisms.accuracy import Accuracy, all_needed
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.counts import BoundedCounts, add_noise
 from unlisted.mechanisms.families import Noise, families
-from unlisted.mechanisms.lazy_tail import release_lazily
+from unlisted.mechanisms.lazy_tail import SELDOM, release_lazily
+from unlisted.mechanisms.mechanism import AllCounts, Description, Interval, Mechanism
 from unlisted.mechanisms.pricing import noise_price, with_escape
 from unlisted.mechanisms.profile import CountProfile
 from unlisted.mechanisms.sparse_histogram import escape_about, sparse_delta_about, sparse_delta_up
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.intervals import given_shown
 from unlisted.noise.law import Law
 from unlisted.privacy.calibrate import Calibrated, calibrate
+from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
 from unlisted.privacy.numbers import whole
 from unlisted.privacy.rounding import any_of_up
@@ -27,7 +32,7 @@ from unlisted.privacy.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True)
-class ThresholdHistogram:
+class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
     """Release every label whose count plus noise is above a threshold, with that noisy count.
 
     Guarantees: (ρ, δ) of `guarantee()` for neighbours as `sensitivity` declares, with any law. Rows come in the
@@ -35,6 +40,10 @@ class ThresholdHistogram:
     near the largest whole number saturates. With `at_epsilon` and Gaussian noise the guarantee also says the δ of
     the whole at that ε (`sparse_histogram.md`).
     """
+
+    notation: ClassVar = Notation(
+        "ThresholdHistogram", ("law", "threshold", "sensitivity", "minimum_count", "at_epsilon")
+    )
 
     law: Law
     threshold: int
@@ -71,6 +80,16 @@ class ThresholdHistogram:
     def lowest_threshold(self) -> int:
         """The largest count of a label that one user alone can make appear."""
         return self.sensitivity.count + self.minimum_count - 1
+
+    def needs(self) -> AllCounts:
+        """Return that all counts are needed; those that seldom pass the threshold are left to the lazy tail."""
+        # A law of a user's own may not know its tails exactly, and then every count is named.
+        seldom = self.threshold + 1 - self.law.quantile(SELDOM) if self.law.is_exact else 0
+        return AllCounts(cut=max(0, seldom))
+
+    def protects(self) -> Sensitivity:
+        """Return who is protected."""
+        return self.sensitivity
 
     def price(self) -> Guarantee:
         """Return what the labels that both neighbours have cost."""
@@ -132,3 +151,21 @@ class ThresholdHistogram:
         noisy = add_noise(counts.counts, self.law.sample(len(counts), bits))
         passed = np.flatnonzero(noisy > self.threshold)
         return Answer.by_count(label_rules.take(counts.labels, passed), noisy[passed], self.guarantee())
+
+    def chance(self, count: int) -> float:
+        """Return about the probability that a label of this count is released."""
+        return float(self.law.survival(np.array([self.threshold - count + 1]))[0])
+
+    def accuracy(self) -> Accuracy:
+        """Return how good the answer will be."""
+        return Accuracy(all_needed(self.chance), self.law.half_width(), above_cut=False, chance=self.chance)
+
+    def intervals(self, answer: Answer) -> Interval | None:
+        """Return intervals of the bounded counts, given that they were released."""
+        return None if answer.counts is None else given_shown(self.law, self.threshold, answer.counts)
+
+    def describe(self) -> Description:
+        """Return its name, threshold and noise."""
+        return Description(
+            "threshold_histogram", "threshold histogram (Algorithm 1)", self.threshold, str(self.law)
+        )

@@ -4,32 +4,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms import labels as label_rules
+from unlisted.mechanisms.accuracy import Accuracy, all_needed
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.counts import BoundedCounts, Ties, add_noise
 from unlisted.mechanisms.families import Noise, OurLaw, families
 from unlisted.mechanisms.lazy_tail import release_lazily
+from unlisted.mechanisms.mechanism import Description, Interval, LargestCounts, Mechanism
 from unlisted.mechanisms.pricing import noise_price, with_escape
 from unlisted.mechanisms.profile import CountProfile
 from unlisted.noise.bits import Bits, fresh_bits
+from unlisted.noise.intervals import given_shown
 from unlisted.privacy.calibrate import Calibrated, calibrate
+from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.numbers import whole
 from unlisted.privacy.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True)
-class TopHistogram:
+class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
     """Release those of the k̄ largest counts whose noisy value is above a noisy threshold over the (k̄+1)-th.
 
     Guarantees: (ρ, δ) of `guarantee()`. The noisy threshold itself is released beside the rows at no charge.
     Edge cases: fewer than k̄ + 1 rows are legal and look like any other input; the missing count is 0 (or one below
     what a `HAVING` cut off).
     """
+
+    notation: ClassVar = Notation("TopHistogram", ("law", "threshold", "fetched", "sensitivity", "ties"))
+    complete: ClassVar = False
 
     law: OurLaw
     threshold: int
@@ -67,6 +75,14 @@ class TopHistogram:
         """How many labels can enter or leave the top between neighbours."""
         return rivals(self.sensitivity, self.fetched, self.ties)
 
+    def needs(self) -> LargestCounts:
+        """Return that the k̄ + 1 largest counts are needed."""
+        return LargestCounts(self.fetched)
+
+    def protects(self) -> Sensitivity:
+        """Return who is protected."""
+        return self.sensitivity
+
     def price(self) -> Guarantee:
         """Return what the labels that both tops have, and the (k̄+1)-th count, cost together."""
         moved = self.sensitivity.coordinates_within(self.fetched + 1)
@@ -101,6 +117,30 @@ class TopHistogram:
 
     def _noisy_threshold(self, bottom: int, bits: Bits) -> int:
         return self.threshold + bottom + int(self.law.sample(1, bits)[0])
+
+    def chance(self, count: int) -> float:
+        """Return about the probability that a label is released whose count is so far above the (k̄+1)-th."""
+        return float(self.law.lead_survival(np.array([self.threshold - count + 1]))[0])
+
+    def accuracy(self) -> Accuracy:
+        """Return how good the answer will be."""
+        return Accuracy(all_needed(self.chance), self.law.half_width(), above_cut=True, chance=self.chance)
+
+    def intervals(self, answer: Answer) -> Interval | None:
+        """Return intervals of the bounded counts, given that they passed the noisy threshold."""
+        if answer.counts is None or answer.noisy_threshold is None:
+            return None
+        return given_shown(self.law, answer.noisy_threshold, answer.counts)
+
+    def describe(self) -> Description:
+        """Return its name, threshold and noise."""
+        return Description(
+            "top_histogram",
+            "top histogram (Algorithm 2)",
+            self.threshold,
+            str(self.law),
+            {"fetch": self.fetched},
+        )
 
 
 def rivals(sensitivity: Sensitivity, fetched: int | None, ties: Ties) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +14,25 @@ from numpy.typing import NDArray
 
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms import labels as label_rules
+from unlisted.mechanisms.accuracy import Accuracy, all_needed
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.counts import BoundedCounts, Largest, Ties, add_noise
+from unlisted.mechanisms.mechanism import (
+    AllCounts,
+    Description,
+    Interval,
+    LargestCounts,
+    Mechanism,
+    ResultPrice,
+)
 from unlisted.mechanisms.pricing import noise_price, with_escape
 from unlisted.mechanisms.profile import CountProfile
 from unlisted.mechanisms.top_histogram import rivals
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.gumbel import first_in_race
+from unlisted.noise.intervals import plain
 from unlisted.noise.law import Law
+from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 from unlisted.privacy.numbers import Number, exact, failure_probability, positive, whole
 from unlisted.privacy.rounding import exp_down, log_up, round_up
@@ -35,6 +47,8 @@ class Ranking:
 
     `fetched` is k̄, a public number; None ranks the whole histogram, which needs a bound on items per user.
     """
+
+    notation: ClassVar = Notation("Ranking", ("k", "fetched", "sensitivity", "ties"))
 
     k: int
     fetched: int | None
@@ -61,13 +75,17 @@ class Ranking:
 
 
 @dataclass(frozen=True)
-class TopK:
+class TopK(Mechanism[BoundedCounts | CountProfile]):
     """Rank labels by count plus Gumbel noise; stop after k of them, or when ⊥ comes up.
 
     Guarantees: (ρ, δ) of `guarantee()`, and for each answer what it `spent`. Only the order is released: no
     scores, no gaps, no noisy threshold. With `counts_law`, the winners' counts follow with fresh noise at their
     own price. Edge cases: k above the number of labels ends in ⊥; no labels at all is a ranking of length 0.
     """
+
+    notation: ClassVar = Notation("TopK", ("epsilon", "threshold", "ranking", "counts_law"))
+    ranks: ClassVar = True
+    complete: ClassVar = None
 
     epsilon: Fraction
     threshold: Fraction
@@ -92,6 +110,15 @@ class TopK:
     @property
     def _lowest_threshold(self) -> int:
         return self.ranking.sensitivity.sides * self.ranking.sensitivity.count
+
+    def needs(self) -> AllCounts | LargestCounts:
+        """Return that the k̄ + 1 largest counts are needed, or all of them where no k̄ is set."""
+        fetched = self.ranking.fetched
+        return AllCounts(cut=int(self.threshold)) if fetched is None else LargestCounts(fetched)
+
+    def protects(self) -> Sensitivity:
+        """Return who is protected."""
+        return self.ranking.sensitivity
 
     def draw_price(self) -> Guarantee:
         """Return the cost of one draw, a label or ⊥: an exponential mechanism of range ε (2ε for replace)."""
@@ -128,6 +155,38 @@ class TopK:
         if self.counts_law is not None:
             noisy = add_noise(counted, self.counts_law.sample(len(order), bits))
         return Answer(labels, noisy, self._cost_of(len(order) + stopped), stopped)
+
+    def chance(self, count: int) -> float:
+        """Return about the probability that a label comes before ⊥ whose count is so far above ⊥'s."""
+        rate = float(self.epsilon) / self.ranking.sensitivity.count
+        return 1 / (1 + math.exp(-max(-700.0, min(700.0, rate * (count - float(self.threshold))))))
+
+    def accuracy(self) -> Accuracy:
+        """Return how good the answer will be, for a single label and nobody else near the top."""
+        wide = None if self.counts_law is None else self.counts_law.half_width()
+        above_cut = self.ranking.fetched is not None
+        return Accuracy(all_needed(self.chance), wide, above_cut=above_cut, chance=self.chance)
+
+    def intervals(self, answer: Answer) -> Interval | None:
+        """Return intervals of the winners' bounded counts, whose noise had no part in the ranking."""
+        if answer.counts is None or self.counts_law is None:
+            return None
+        return plain(self.counts_law, answer.counts)
+
+    def result_price(self) -> ResultPrice:
+        """Return what one result costs."""
+        return ResultPrice(self.draw_price(), self.epsilon)
+
+    def describe(self) -> Description:
+        """Return its name, threshold and noise."""
+        noise = f"Gumbel, scale {float(self.ranking.sensitivity.count / self.epsilon):.6g}"
+        return Description(
+            "top_k",
+            "ranked top k (Algorithm 3)",
+            self.threshold,
+            noise if self.counts_law is None else f"{noise}; counts: {self.counts_law}",
+            {"k": self.ranking.k, "fetch": self.ranking.fetched or "all"},
+        )
 
     def _ranked(self, counts: BoundedCounts | CountProfile) -> _Ranked:
         ranking = self.ranking

@@ -12,12 +12,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise import gaussian_sums, gaussian_tail, rejection
 from unlisted.noise.bits import Bits
+from unlisted.noise.estimate import SMALL_VARIANCE, log_gaussian_area, log_gaussian_sum, normal_survival
 from unlisted.noise.exact_law import ExactLaw
 from unlisted.noise.tails import Tails
+from unlisted.privacy.encoding import Notation
 from unlisted.privacy.numbers import positive, whole
 
 LARGEST_TABLE_VARIANCE = 4096**2
@@ -28,6 +34,8 @@ LARGEST_VARIANCE = 2**112
 @dataclass(frozen=True)
 class DiscreteGaussian(ExactLaw):
     """Discrete Gaussian noise of parameter s², drawn exactly."""
+
+    notation: ClassVar = Notation("DiscreteGaussian", ("variance",))
 
     variance: Fraction
 
@@ -48,6 +56,22 @@ class DiscreteGaussian(ExactLaw):
     def fits_a_table(self) -> bool:
         """Whether the scale is small enough for a table."""
         return self.variance <= LARGEST_TABLE_VARIANCE
+
+    def survival(self, t: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return about P[Z >= t] for each t, for display."""
+        if self.variance <= SMALL_VARIANCE:
+            return super().survival(t)
+        return normal_survival((t - 0.5) / self.stddev)
+
+    def log_survival(self, t: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return about log P[Z >= t] for each t, for display; accurate however small the chance is."""
+        logs = log_gaussian_sum if self.variance <= SMALL_VARIANCE else log_gaussian_area
+        upper = logs(float(self.variance), np.maximum(t, 1).astype(np.float64))
+        return np.where(t > 0, upper, np.log(self.survival(np.minimum(t, 0))))
+
+    def lead_survival(self, t: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return about P[Z₁ - Z₀ >= t] for each t, for display."""
+        return normal_survival((t - 0.5) / (self.stddev * math.sqrt(2)))
 
     def tail(self, t: int) -> Fraction:
         """Bound P[Z >= t] from above."""

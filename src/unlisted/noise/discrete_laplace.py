@@ -14,15 +14,21 @@ Facts used, with their reasons.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise import rejection
 from unlisted.noise.bits import Bits
 from unlisted.noise.exact_law import ExactLaw
 from unlisted.noise.tails import Tails
+from unlisted.privacy.encoding import Notation
 from unlisted.privacy.numbers import positive, whole
 from unlisted.privacy.rounding import exp_down, exp_up, round_up
 
@@ -34,6 +40,8 @@ LARGEST_SCALE = 2**56
 @dataclass(frozen=True)
 class DiscreteLaplace(ExactLaw):
     """Discrete Laplace noise of scale b, drawn exactly."""
+
+    notation: ClassVar = Notation("DiscreteLaplace", ("scale",))
 
     scale: Fraction
 
@@ -56,6 +64,24 @@ class DiscreteLaplace(ExactLaw):
     def fits_a_table(self) -> bool:
         """Whether the scale is small enough for a table."""
         return self.scale <= LARGEST_TABLE_SCALE
+
+    def survival(self, t: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return about P[Z >= t] for each t, for display."""
+        q = math.exp(-1 / self.scale)
+        upper = np.exp(-np.abs(np.where(t > 0, t, 1 - t)) / float(self.scale)) / (1 + q)
+        return np.where(t > 0, upper, 1 - upper)
+
+    def log_survival(self, t: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return about log P[Z >= t] for each t, for display; accurate however small the chance is."""
+        b = float(self.scale)
+        upper = -np.maximum(t, 1) / b - math.log1p(math.exp(-1 / b))
+        return np.where(t > 0, upper, np.log(self.survival(np.minimum(t, 0))))
+
+    def lead_survival(self, t: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return about P[Z₁ - Z₀ >= t] for each t, for display."""
+        n = np.where(t > 0, t, 1 - t)
+        upper = np.array([float(self.lead_tail(int(one), 1)) for one in n])
+        return np.where(t > 0, upper, 1 - upper)
 
     def tail(self, t: int) -> Fraction:
         """Bound P[Z >= t] from above."""

@@ -1,4 +1,4 @@
-"""Tails in floating point, for display only: how likely an item is to appear, how wide an error bar is.
+"""Normal tails in floating point, for display only: how likely an item is to appear, how wide an interval is.
 
 Nothing private depends on these numbers. Thresholds and prices use the exact bounds; a chart may be off in its
 fourth digit.
@@ -12,54 +12,16 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
-from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.law import Law
+SMALL_VARIANCE = 16
+"""Up to this variance a discrete Gaussian is added up term by term; above it, it is taken as an area."""
 
-_SMALL_VARIANCE = 16
-_REACH = 300
+_FAR = 6.0
+"""Beyond so many standard deviations the area under a Gaussian is taken from its continued fraction."""
 
-
-def survival(law: Law, t: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return about P[Z >= t] for each t."""
-    if isinstance(law, DiscreteLaplace):
-        q = math.exp(-1 / law.scale)
-        upper = np.exp(-np.abs(np.where(t > 0, t, 1 - t)) / float(law.scale)) / (1 + q)
-        return np.where(t > 0, upper, 1 - upper)
-    if isinstance(law, DiscreteGaussian) and law.variance > _SMALL_VARIANCE:
-        return _normal_survival((t - 0.5) / law.stddev)
-    distinct, where = np.unique(np.clip(t, -_REACH, _REACH), return_inverse=True)
-    return np.array([float(law.tail(int(one))) for one in distinct])[where]
+Logs = NDArray[np.float64]
 
 
-def lead_survival(law: Law, t: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return about P[Z₁ - Z₀ >= t] for each t."""
-    if isinstance(law, DiscreteGaussian):
-        return _normal_survival((t - 0.5) / (law.stddev * math.sqrt(2)))
-    if isinstance(law, DiscreteLaplace):
-        n = np.where(t > 0, t, 1 - t)
-        upper = np.array([float(law.lead_tail(int(one), 1)) for one in n])
-        return np.where(t > 0, upper, 1 - upper)
-    raise TypeError(f"no estimate for {law}")
-
-
-def half_width(law: Law, confidence: float = 0.95) -> int:
-    """Return the smallest h such that the noise lies within ±h about as often as `confidence` says."""
-    low, high = -1, 1
-    while _outside(law, high) > 1 - confidence:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _outside(law, middle) > 1 - confidence else (low, middle)
-    return high
-
-
-def _outside(law: Law, h: int) -> float:
-    """Return about P[|Z| > h]; the laws are symmetric."""
-    return 2 * float(survival(law, np.array([h + 1]))[0])
-
-
-def _normal_survival(x: NDArray[np.floating]) -> NDArray[np.float64]:
+def normal_survival(x: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return the upper tail of the standard normal law, its logarithm interpolated on a fine grid."""
     grid, logs = _normal_grid()
     found: NDArray[np.float64] = np.exp(np.interp(x, grid, logs))
@@ -70,3 +32,28 @@ def _normal_survival(x: NDArray[np.floating]) -> NDArray[np.float64]:
 def _normal_grid() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     grid = np.linspace(-10, 30, 2001)
     return grid, np.array([math.log(math.erfc(x / math.sqrt(2)) / 2) for x in grid])
+
+
+def log_gaussian_sum(variance: float, t: Logs) -> Logs:
+    """Add up the masses of a narrow discrete Gaussian from t on: a few dozen terms are all of them."""
+    twice, steps = 2 * variance, range(48)
+    norm = 2 * math.fsum(math.exp(-(z**2) / twice) for z in steps) - 1
+    masses = np.sum([np.exp(-(2 * t * z + z**2) / twice) for z in steps], axis=0)
+    logs: Logs = np.log(masses / norm) - t**2 / twice
+    return logs
+
+
+def log_gaussian_area(variance: float, t: Logs) -> Logs:
+    """Take the masses of a wide Gaussian from t on as an area, less what that is too large by on a steep slope."""
+    deviation = math.sqrt(variance)
+    x = (t - 0.5) / deviation
+    half_slope = t / (2 * variance)
+    # log(sinh(h) / h), which equal steps down a slope of 2h each make; written so as not to overflow.
+    too_large = half_slope + np.log(-np.expm1(-2 * half_slope)) - np.log(2 * half_slope)
+    far = np.maximum(x, _FAR)
+    fraction = far
+    for n in range(12, 0, -1):
+        fraction = far + n / fraction
+    beyond = -(far**2) / 2 - np.log(fraction) - math.log(2 * math.pi) / 2
+    closer = np.log(normal_survival((np.floor(np.minimum(t, _FAR * deviation + 1)) - 0.5) / deviation))
+    return np.where(x > _FAR, beyond, closer) - too_large

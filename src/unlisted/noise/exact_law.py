@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ _BLOCK = 1 << 18
 
 class ExactLaw(Law):
     """A symmetric, unimodal integer law with tails known to any precision."""
+
+    is_exact: ClassVar = True
 
     @abstractmethod
     def tails(self, precision: int) -> Tails:

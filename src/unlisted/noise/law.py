@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +25,16 @@ from unlisted.noise.bits import Bits
 from unlisted.privacy.numbers import exact
 
 LARGEST_QUANTILE = 2**61
+_REACH = 300
+_LEAST = 1e-300
 
 
 class Law(ABC):
     """An integer-valued noise."""
 
     tv: Fraction = Fraction(0)
+    is_exact: ClassVar[bool] = False
+    """Whether every tail is known to any precision, so that a long tail of counts can be drawn lazily."""
 
     @abstractmethod
     def sample(self, n: int, bits: Bits) -> NDArray[np.int64]:
@@ -46,6 +51,29 @@ class Law(ABC):
     def epsilon(self, shift: int) -> Fraction | None:  # noqa: ARG002 - the default makes no such statement
         """Bound from above the ε-DP price of one count, or None where there is none."""
         return None
+
+    def survival(self, t: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return about P[Z >= t] for each t, for display; nothing private depends on it."""
+        distinct, where = np.unique(np.clip(t, -_REACH, _REACH), return_inverse=True)
+        return np.array([float(self.tail(int(one))) for one in distinct])[where]
+
+    def log_survival(self, t: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return about log P[Z >= t] for each t, for display."""
+        return np.log(np.maximum(self.survival(t), _LEAST))
+
+    def half_width(self, confidence: float = 0.95) -> int:
+        """Return the smallest h such that the noise lies within ±h about as often as `confidence` says."""
+        low, high = -1, 1
+        while self._outside(high) > 1 - confidence:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._outside(middle) > 1 - confidence else (low, middle)
+        return high
+
+    def _outside(self, h: int) -> float:
+        """Return about P[|Z| > h] of a symmetric law."""
+        return 2 * float(self.survival(np.array([h + 1]))[0])
 
     def quantile(self, p: Fraction) -> int:
         """Return the smallest t >= 0 with tail(t) <= p, by doubling and halving: `tail` never increases."""

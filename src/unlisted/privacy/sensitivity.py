@@ -7,9 +7,10 @@ count. Both are promises that must have been *enforced* on the rows before they 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from unlisted.errors import InvalidArgumentError
+from unlisted.privacy.encoding import Notation
 from unlisted.privacy.numbers import whole
 
 Adjacency = Literal["add_remove", "replace"]
@@ -22,6 +23,8 @@ class Sensitivity:
     With `add_remove` neighbours differ by one unit present or absent, so all counts move in the same direction.
     With `replace` one unit's contribution is exchanged for another: it may leave `items` labels and enter as many.
     """
+
+    notation: ClassVar = Notation("Sensitivity", ("items", "count", "adjacency"))
 
     items: int | None
     count: int = 1

@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unlisted import intervals
-from unlisted.accuracy import Accuracy, accuracy_of
+from unlisted.mechanisms.accuracy import Accuracy
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.running_histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.whole_numbers import to_arrow
+from unlisted.noise import intervals
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.releases import Release, item_columns
@@ -89,7 +89,7 @@ def _prefix(mechanism: RunningHistogram, ones: int) -> ThresholdHistogram:
 
 @lru_cache(maxsize=256)
 def _expected(mechanism: RunningHistogram, ones: int) -> Accuracy:
-    return accuracy_of(_prefix(mechanism, ones))
+    return _prefix(mechanism, ones).accuracy()
 
 
 def _ends(prefix: ThresholdHistogram, shown: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

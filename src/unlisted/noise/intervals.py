@@ -8,7 +8,7 @@ the threshold the lower end can reach all the way down: such a value says little
 be. The interval speaks of the *bounded* count, and always holds the shown value if a count can have it.
 
 Far below the threshold both chances in the first ratio are too small for a float, while the ratio is not; so
-tails are carried as logarithms.
+tails are carried as logarithms (`Law.log_survival`).
 """
 
 from __future__ import annotations
@@ -19,16 +19,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
-from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.estimate import half_width, survival
 from unlisted.noise.law import Law
 
 _SURPRISING = 0.025
-_SMALL_VARIANCE = 16
-_FAR = 6.0
-"""Beyond so many standard deviations the area under a Gaussian is taken from its continued fraction."""
-_LEAST = 1e-300
 
 Whole = NDArray[np.int64]
 Logs = NDArray[np.float64]
@@ -38,7 +31,7 @@ Condition = Callable[[Whole], NDArray[np.bool_]]
 def given_shown(law: Law, threshold: int, shown: Whole, smallest: int = 1) -> tuple[Whole, Whole]:
     """Return the lower and upper ends of 95 % intervals for counts whose noisy values passed a threshold."""
     # Far over the threshold being shown is no selection, and all intervals are equally wide.
-    far = 8 * half_width(law) + 8
+    far = 8 * law.half_width() + 8
     leads, row = np.unique(np.minimum(shown - threshold, far), return_inverse=True)
     values = threshold + leads
     low, high = _ends(law, threshold, values, smallest)
@@ -49,23 +42,23 @@ def _ends(law: Law, threshold: int, shown: Whole, smallest: int) -> tuple[Whole,
     highest = np.maximum(shown, smallest)
 
     def log_at_least(count: Whole) -> Logs:
-        return _log_tail(law, shown - count) - _log_tail(law, threshold + 1 - count)
+        return law.log_survival(shown - count) - law.log_survival(threshold + 1 - count)
 
     def log_above(count: Whole) -> Logs:
-        return _log_tail(law, shown + 1 - count) - _log_tail(law, threshold + 1 - count)
+        return law.log_survival(shown + 1 - count) - law.log_survival(threshold + 1 - count)
 
     # Lower end: the smallest count at which so large a value is no surprise.
     lowest = np.full_like(shown, smallest)
     low = _first(lowest, highest, lambda count: log_at_least(count) > math.log(_SURPRISING))
     # Upper end: the count before the first at which so small a value is a surprise.
-    beyond = highest + 8 * half_width(law) + 8
+    beyond = highest + 8 * law.half_width() + 8
     high = _first(highest, beyond, lambda count: log_above(count) >= math.log1p(-_SURPRISING)) - 1
     return low, np.maximum(high, highest)
 
 
 def plain(law: Law, shown: Whole, smallest: int = 1) -> tuple[Whole, Whole]:
     """Return the ends of 95 % intervals for counts that were shown whatever their noise."""
-    half = half_width(law)
+    half = law.half_width()
     return np.maximum(shown - half, smallest), np.maximum(_raised(shown, np.full_like(shown, half)), smallest)
 
 
@@ -73,43 +66,6 @@ def _raised(shown: Whole, by: Whole) -> Whole:
     """Add what is not negative; a sum too large for 64 bits saturates, as the counts themselves do."""
     room: Whole = np.iinfo(np.int64).max - by
     return np.minimum(shown, room) + by
-
-
-def _log_tail(law: Law, t: Whole) -> Logs:
-    """Return about log P[Z >= t] for each t; accurate however small the chance is."""
-    if isinstance(law, DiscreteLaplace):
-        b = float(law.scale)
-        upper = -np.maximum(t, 1) / b - math.log1p(math.exp(-1 / b))
-    elif isinstance(law, DiscreteGaussian):
-        far = np.maximum(t, 1).astype(np.float64)
-        upper = _log_sum(law, far) if law.variance <= _SMALL_VARIANCE else _log_area(law, far)
-    else:
-        return np.log(np.maximum(survival(law, t), _LEAST))
-    return np.where(t > 0, upper, np.log(survival(law, np.minimum(t, 0))))
-
-
-def _log_sum(law: DiscreteGaussian, t: Logs) -> Logs:
-    """Add up the masses of a narrow Gaussian from t on: a few dozen terms are all of them."""
-    twice, steps = 2 * float(law.variance), range(48)
-    norm = 2 * math.fsum(math.exp(-(z**2) / twice) for z in steps) - 1
-    masses = np.sum([np.exp(-(2 * t * z + z**2) / twice) for z in steps], axis=0)
-    logs: Logs = np.log(masses / norm) - t**2 / twice
-    return logs
-
-
-def _log_area(law: DiscreteGaussian, t: Logs) -> Logs:
-    """Take the masses of a wide Gaussian from t on as an area, less what that is too large by on a steep slope."""
-    x = (t - 0.5) / law.stddev
-    half_slope = t / (2 * float(law.variance))
-    # log(sinh(h) / h), which equal steps down a slope of 2h each make; written so as not to overflow.
-    too_large = half_slope + np.log(-np.expm1(-2 * half_slope)) - np.log(2 * half_slope)
-    far = np.maximum(x, _FAR)
-    fraction = far
-    for n in range(12, 0, -1):
-        fraction = far + n / fraction
-    beyond = -(far**2) / 2 - np.log(fraction) - math.log(2 * math.pi) / 2
-    closer = np.log(survival(law, np.minimum(t, _FAR * law.stddev + 1).astype(np.int64)))
-    return np.where(x > _FAR, beyond, closer) - too_large
 
 
 def _first(low: Whole, high: Whole, holds: Condition) -> Whole:

@@ -1,0 +1,175 @@
+"""What a mechanism is, written once: everything above knows mechanisms by this interface and by nothing else.
+
+A mechanism is a frozen dataclass that answers six questions about itself:
+
+    needs()       what it is released from: all counts, the largest ones, or weights
+    protects()    whom it protects: one user, and how much that user may change
+    guarantee()   what a release costs at most
+    release(...)  the answer itself, from what it needs and random bits
+    accuracy()    how good the answer will be, before any data is touched
+    describe()    its name, threshold and noise, for plans, receipts and people
+
+Its calibration lies beside it (`for_budget`), its proof lies beside it (same stem, .md), and `registry.py` has a
+line for it, over which the conformance suite runs. A mechanism of your own goes through the same door:
+`ul.table(...).release_with(item, mechanism=...)` gives it plans, accounts, charts and receipts.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unlisted.mechanisms.accuracy import Accuracy
+from unlisted.mechanisms.answer import Answer
+from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.profile import CountProfile
+from unlisted.mechanisms.scales import Scales
+from unlisted.noise.bits import Bits
+from unlisted.privacy.encoding import encoded
+from unlisted.privacy.guarantee import Guarantee
+from unlisted.privacy.sensitivity import Sensitivity
+
+Counts = TypeVar("Counts")
+Read_co = TypeVar("Read_co", covariant=True)
+
+Interval = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""The lower and the upper ends of the 95 % intervals of an answer's counts."""
+
+
+class CountSource(Protocol):
+    """Where a mechanism gets what it needs, inside one snapshot of the data."""
+
+    def all_counts(self, cut: int) -> AbstractContextManager[BoundedCounts | CountProfile]:
+        """Return all counts; those up to `cut` may be left unnamed, as a count-of-counts profile."""
+        ...
+
+    def largest_counts(self, fetched: int) -> AbstractContextManager[BoundedCounts]:
+        """Return the `fetched` + 1 largest counts."""
+        ...
+
+    def weights(self) -> AbstractContextManager[Scales]:
+        """Return what weighs labels, round after round."""
+        ...
+
+
+class Needs(Protocol[Read_co]):
+    """What a mechanism is released from."""
+
+    def read(self, source: CountSource) -> AbstractContextManager[Read_co]:
+        """Get it."""
+        ...
+
+
+@dataclass(frozen=True)
+class AllCounts:
+    """All counts. Of those up to `cut`, which hardly ever pass, it is enough to know how many labels have each."""
+
+    cut: int = 0
+
+    def read(self, source: CountSource) -> AbstractContextManager[BoundedCounts | CountProfile]:
+        """Get all counts."""
+        return source.all_counts(self.cut)
+
+
+@dataclass(frozen=True)
+class LargestCounts:
+    """The k̄ = `fetched` largest counts, and the one after them."""
+
+    fetched: int
+
+    def read(self, source: CountSource) -> AbstractContextManager[BoundedCounts]:
+        """Get the largest counts."""
+        return source.largest_counts(self.fetched)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of labels, which each user's items share."""
+
+    def read(self, source: CountSource) -> AbstractContextManager[Scales]:
+        """Get what weighs labels."""
+        return source.weights()
+
+
+@dataclass(frozen=True)
+class Description:
+    """A mechanism as plans and receipts name it.
+
+    `name` stands in receipts and JSON and never changes its meaning. `threshold` is a count, or a weight where the
+    lone item of a user weighs 1. `parameters` is what a receipt says of the question besides, such as `k`.
+    """
+
+    name: str
+    title: str
+    threshold: int | Fraction
+    noise: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ResultPrice:
+    """What one result of a ranking costs, and the ε of the draw that it came from."""
+
+    guarantee: Guarantee
+    epsilon: Fraction
+
+
+class Mechanism(ABC, Generic[Counts]):
+    """A way to answer a question privately. `Counts` is what it is released from."""
+
+    ranks: ClassVar[bool] = False
+    """Whether it releases an order, result by result, and an account pays only for the results it drew."""
+
+    complete: ClassVar[bool | None] = True
+    """Whether an answer is all there is to say; None for a ranking, of which only the answer tells."""
+
+    counts_are_bounded: ClassVar[bool] = True
+    """Whether released counts are of bounded contributions, or of all users as they are."""
+
+    @abstractmethod
+    def needs(self) -> Needs[Counts]:
+        """Return what it is released from."""
+
+    @abstractmethod
+    def protects(self) -> Sensitivity:
+        """Return who is protected: one user, and how much that user may change."""
+
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """Return the ceiling of what a release costs."""
+
+    @abstractmethod
+    def release(self, counts: Counts, bits: Bits | None = None) -> Answer:
+        """Answer, with randomness from `bits` and from nowhere else."""
+
+    @abstractmethod
+    def accuracy(self) -> Accuracy:
+        """Return how good the answer will be."""
+
+    @abstractmethod
+    def describe(self) -> Description:
+        """Return its name, threshold and noise."""
+
+    def intervals(self, answer: Answer) -> Interval | None:  # noqa: ARG002 - without counts there are none
+        """Return 95 % intervals of the counts of an answer; None where it has none."""
+        return None
+
+    def result_price(self) -> ResultPrice | None:
+        """Return what one result costs where the whole ceiling is so many results; None elsewhere."""
+        return None
+
+    def run(self, source: CountSource, bits: Bits | None = None) -> Answer:
+        """Get what is needed, and answer."""
+        with self.needs().read(source) as counts:
+            return self.release(counts, bits)
+
+    def encoding(self) -> str:
+        """Return the text by which a ledger knows the mechanism, which is the same in every version."""
+        return encoded(self)

@@ -1,0 +1,28 @@
+"""Every mechanism there is, a line each.
+
+The conformance suite and the tests of proofs run over this list. A mechanism that is not in it does not pass: the
+tests compare it with the classes that are there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unlisted.mechanisms.label_counts import CountedLabels
+from unlisted.mechanisms.label_optimal import OptimalLabels
+from unlisted.mechanisms.label_ranking import LabelRanking
+from unlisted.mechanisms.label_selection import LabelSelection
+from unlisted.mechanisms.mechanism import Mechanism
+from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
+from unlisted.mechanisms.top_histogram import TopHistogram
+from unlisted.mechanisms.top_k import TopK
+
+MECHANISMS: tuple[type[Mechanism[Any]], ...] = (
+    ThresholdHistogram,
+    TopHistogram,
+    TopK,
+    CountedLabels,
+    OptimalLabels,
+    LabelSelection,
+    LabelRanking,
+)
