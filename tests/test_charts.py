@@ -17,7 +17,7 @@ from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, asked, histogram, labe
 from tests.tables.engines import installed
 
 import unlisted as ul
-from unlisted.charts import chart_bytes, require_format, save_chart, spending_chart
+from unlisted.release.charts import chart_bytes, require_format, save_chart, spending_chart
 
 
 @pytest.fixture(autouse=True)

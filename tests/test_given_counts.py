@@ -87,7 +87,6 @@ def test_declared_bounds_are_in_plan_and_receipt() -> None:
         ({"item": "count"}, "item"),
         ({"item": ["dish", "place"]}, "item"),
         ({"item": 5}, "item"),
-        ({"fech": 3}, "fech"),
     ],
 )
 def test_a_wrong_declaration_is_refused_by_name(declared: dict[str, Any], argument: str) -> None:
@@ -128,7 +127,6 @@ def test_counts_that_break_their_declaration_are_refused(labels: Any, counts: An
         ({"items_per_user": None}, lambda one: one.histogram(budget=BUDGET), "items_per_user"),
         ({"items_per_user": None}, lambda one: one.top(k=2, budget=BUDGET, fetch="all"), "items_per_user"),
         ({}, lambda one: one.top(k=None, budget=BUDGET), "k"),
-        ({}, lambda one: one.top(k=2, budget=BUDGET, cuonts=True), "cuonts"),
         ({}, lambda one: one.top(k=2), "budget"),
         ({}, lambda one: one.histogram(budget=1), "budget"),
         ({}, lambda one: one.histogram(budget=BUDGET, noise="x"), "noise"),

@@ -14,19 +14,12 @@ import pytest
 from tests.kitchen import BOUND, BUDGET, COMMON, asked, labels, nobody, top
 
 import unlisted as ul
-from unlisted.label_planning import (
-    COUNTS_ARE_BETTER,
-    LABELS_ARE_BETTER,
-    LabelMethod,
-    labels_plan,
-    top_plan,
-)
 from unlisted.ledger.account import Account
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.ledger import Ledger
-from unlisted.planning import Priced, RankingMethod
 from unlisted.privacy.sensitivity import Adjacency
-from unlisted.tables.question import Question
+from unlisted.query.planner import COUNTS_ARE_BETTER, LABELS_ARE_BETTER, calibrated, plan_of
+from unlisted.query.questions import LabelMethod, Labels, RankingMethod, Top
 
 ONE = ul.Budget(epsilon=1, delta="1e-8")
 NAMES = {
@@ -43,13 +36,15 @@ def of_labels(
     items: int, method: LabelMethod = "auto", budget: ul.Budget = ONE, adjacency: Adjacency = "add_remove"
 ) -> ul.Plan:
     """Plan labels of no source."""
-    return labels_plan(Question(("item",), items_per_user=items, adjacency=adjacency), budget, method)
+    return plan_of(
+        Labels(items=("item",), items_per_user=items, adjacency=adjacency, budget=budget, method=method)
+    )
 
 
 def ranked(k: int, items: int | None, method: RankingMethod = "auto", **priced: Any) -> ul.Plan:
     """Plan a ranking of no source."""
     budget = None if "per_item_epsilon" in priced else ONE
-    return top_plan(Question(("item",), items_per_user=items), k, budget, None, Priced(method=method, **priced))
+    return plan_of(Top(items=("item",), items_per_user=items, k=k, budget=budget, method=method, **priced))
 
 
 class TestLabels:
@@ -83,9 +78,9 @@ class TestLabels:
 
     def test_auto_does_not_let_an_account_pay_for_coins(self) -> None:
         """ε at once is cheap in ε and dear in ρ."""
-        question = Question(("item",), items_per_user=1)
-        once, paid = (labels_plan(question, ONE, "auto", one_shot=one_shot) for one_shot in (True, False))
-        counts = labels_plan(question, ONE, "counts", one_shot=False)
+        question = Labels(items=("item",), items_per_user=1, budget=ONE)
+        once, paid = (calibrated(question, one_shot=one_shot) for one_shot in (True, False))
+        counts = calibrated(replace(question, method="counts"), one_shot=False)
         assert once.mechanism == of_labels(1, "optimal").mechanism
         assert paid.mechanism == counts.mechanism
         assert "coin" not in paid.reason
@@ -198,8 +193,8 @@ class TestRankings:
 
     def test_exchanging_a_user_costs_more(self) -> None:
         one = ranked(5, 10, "labels").accuracy.needed[50]
-        question = Question(("item",), items_per_user=10, adjacency="replace")
-        other = top_plan(question, 5, ONE, None, Priced(method="labels"))
+        told = {"items": ("item",), "items_per_user": 10, "adjacency": "replace", "budget": ONE}
+        other = plan_of(Top(**told, k=5, method="labels"))
         assert ONE.allows(other.guarantee)
         assert other.accuracy.needed[50] > one
 

@@ -16,10 +16,9 @@ import pytest
 from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, asked, cooked, nobody
 
 import unlisted as ul
-from unlisted.label_planning import labels_plan, top_plan
-from unlisted.planning import histogram_plan, top_histogram_plan
+from unlisted.query.planner import plan_of
+from unlisted.query.questions import KINDS, Histogram
 from unlisted.tables.failures import OWNER_LOG
-from unlisted.tables.question import Question
 
 FIXED = "could not be answered; charged; see the log"
 NAMES = {
@@ -105,13 +104,9 @@ def test_the_promise_stays_inside_the_budget() -> None:
 
 
 def test_a_preview_needs_no_table_and_cannot_run() -> None:
-    question = Question(("item",), items_per_user=3)
-    for plan in (
-        histogram_plan(question, BUDGET, "auto"),
-        top_histogram_plan(question, BUDGET, 1000, "auto"),
-        top_plan(question, 3, BUDGET, None, {}),
-        labels_plan(question, BUDGET, "auto"),
-    ):
+    for name, kind in KINDS.items():
+        k = {"k": 3} if name == "top" else {}
+        plan = plan_of(kind(items=("item",), items_per_user=3, budget=BUDGET, **k))
         assert plan.preview()["plan"]["items"] is None
         assert "no data was named" in str(plan)
         with pytest.raises(ul.InvalidArgumentError, match="a preview"):
@@ -119,7 +114,7 @@ def test_a_preview_needs_no_table_and_cannot_run() -> None:
 
 
 def test_a_preview_costs_what_the_plan_costs() -> None:
-    previewed = histogram_plan(Question(("item",), items_per_user=BOUND), BUDGET, "auto")
+    previewed = plan_of(Histogram(items=("item",), items_per_user=BOUND, budget=BUDGET))
     assert previewed.mechanism == planned("histogram").mechanism
     assert previewed.preview()["guarantee"] == planned("histogram").preview()["guarantee"]
 

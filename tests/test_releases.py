@@ -23,8 +23,8 @@ from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, asked, cooked, histogr
 from tests.tables.engines import installed
 
 import unlisted as ul
-from unlisted.formats import as_csv, as_json, as_parquet
-from unlisted.releases import as_plain, as_text, escaped, printable, promise, short_up, shown_up
+from unlisted.release.export import as_csv, as_json, as_parquet
+from unlisted.release.release import as_plain, as_text, escaped, printable, promise, short_up, shown_up
 
 
 @pytest.fixture(scope="module")

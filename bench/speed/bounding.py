@@ -19,7 +19,7 @@ import duckdb
 import numpy as np
 
 from unlisted.tables.bounding import bounded_counts
-from unlisted.tables.question import Question
+from unlisted.tables.count_query import CountQuery
 from unlisted.tables.table import table
 
 BOUND = 10
@@ -117,7 +117,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         make_rows(path, chosen.rows, chosen.users)
-        source, asked = table(path, user="who"), Question(("item",), items_per_user=BOUND)
+        source, asked = table(path, user="who"), CountQuery(("item",), items_per_user=BOUND)
         ours = source.engine.statement(bounded_counts(source.engine, "who", asked, SECRET), source.rows(asked))
         sha256 = KEYS["sha256"]
         queries = {

@@ -24,11 +24,11 @@ import sqlalchemy as sa
 from bench.measure import Side, Target, interleaved, print_header, print_table, timed, times
 from tests.services import postgres
 
-from unlisted.bills import Bill
 from unlisted.ledger.account import Account
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import entries
 from unlisted.privacy.guarantee import Budget, Guarantee
+from unlisted.query.charging import Bill
 
 CLIENTS = 16
 PAIRS = 160

@@ -11,15 +11,15 @@ from __future__ import annotations
 import numpy as np
 
 from unlisted.noise import intervals
-from unlisted.planning import histogram_plan
 from unlisted.privacy.guarantee import Budget
-from unlisted.tables.question import Question
+from unlisted.query.planner import plan_of
+from unlisted.query.questions import Histogram
 
 COUNTS = (70, 90, 107, 120, 140, 170, 200, 400)
 
 
 def coverage() -> str:
-    plan = histogram_plan(Question(("item",), items_per_user=10), Budget(epsilon=1, delta="1e-8"), "auto")
+    plan = plan_of(Histogram(items=("item",), items_per_user=10, budget=Budget(epsilon=1, delta="1e-8")))
     law, threshold, half = plan.mechanism.law, plan.mechanism.threshold, plan.accuracy.half_width
     lines = [
         "| bounded count | appears | mean value shown | plain ± holds it | `low`–`high` holds it "

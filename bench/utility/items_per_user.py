@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections import Counter
 
 from unlisted.demo.searches import searches
-from unlisted.planning import histogram_plan
 from unlisted.privacy.guarantee import Budget
+from unlisted.query.planner import plan_of
+from unlisted.query.questions import Histogram
+from unlisted.tables.count_query import CountQuery
 from unlisted.tables.counting import count_all
-from unlisted.tables.question import Question
 from unlisted.tables.table import Table, table
 
 BOUNDS = (1, 2, 3, 5, 10, 20, 40, 100, 214)
@@ -33,7 +34,8 @@ def measured() -> str:
         "| ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for bound in BOUNDS:
-        plan = histogram_plan(Question(("query",), items_per_user=bound), Budget(epsilon=1, delta="1e-8"), "auto")
+        budget = Budget(epsilon=1, delta="1e-8")
+        plan = plan_of(Histogram(items=("query",), items_per_user=bound, budget=budget))
         counts = _counts(rows, bound)
         released = sum(labels * plan.accuracy.chance(count) for count, labels in Counter(counts.values()).items())
         kept = sum(counts.values()) / sum(everything.values())
@@ -51,7 +53,7 @@ def tables() -> dict[str, str]:
 
 def _counts(rows: Table, bound: int) -> dict[str, int]:
     """Count as a release with this bound would."""
-    question = Question(("query",), items_per_user=bound)
+    question = CountQuery(("query",), items_per_user=bound)
     with count_all(rows, question, cut=0, secret=SECRET) as counted:
         return dict(zip(counted.labels.to_pylist(), counted.counts.tolist(), strict=True))
 

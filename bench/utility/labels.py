@@ -18,7 +18,7 @@ from bench.measure import Target, print_header
 from bench.utility.bounded_tables import TABLES, Rows
 
 import unlisted as ul
-from unlisted.label_planning import LabelMethod
+from unlisted.query.questions import LabelMethod
 
 METHODS: tuple[LabelMethod, ...] = ("counts", "optimal", "weighted", "adaptive", "sips", "auto")
 BOUNDS = (1, 2, 3, 10, 100)

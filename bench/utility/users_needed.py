@@ -6,13 +6,13 @@ Prints the tables of docs/choosing-parameters.md. `python bench/utility/users_ne
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from unlisted.label_planning import top_plan
 from unlisted.mechanisms.families import Noise
-from unlisted.planning import histogram_plan, top_histogram_plan
-from unlisted.plans import Plan
 from unlisted.privacy.guarantee import Budget, Guarantee
-from unlisted.tables.question import Question
+from unlisted.query.plan import Plan
+from unlisted.query.planner import plan_of
+from unlisted.query.questions import Histogram, Top, TopHistogram
 
 DELTA = "1e-8"
 
@@ -66,8 +66,8 @@ def by_k() -> str:
 
 def by_fetch() -> str:
     def counted(fetch: int, items: int | None) -> Plan:
-        question = Question(("item",), items_per_user=items)
-        return top_histogram_plan(question, Budget(epsilon="1", delta=DELTA), fetch, "auto")
+        budget = Budget(epsilon="1", delta=DELTA)
+        return plan_of(TopHistogram(items=("item",), items_per_user=items, budget=budget, fetch=fetch))
 
     return markdown(
         ["fetch", "`top`, k = 10", "`top_histogram`, 10 items per user", "`top_histogram`, no bound"],
@@ -97,15 +97,15 @@ def by_adjacency() -> str:
         return [question, *(_half_and_almost_sure(plan) for plan in plans)]
 
     budget = Budget(epsilon="1", delta=DELTA)
-    questions = [
-        Question(("item",), items_per_user=10),
-        Question(("item",), items_per_user=10, adjacency="replace"),
+    asked = [
+        {"items": ("item",), "items_per_user": 10, "budget": budget, "adjacency": adjacency}
+        for adjacency in ("add_remove", "replace")
     ]
     return markdown(
         ["question", "`add_remove`", "`replace`"],
         [
-            row("histogram, 10 items per user", [histogram_plan(one, budget, "auto") for one in questions]),
-            row("top 10, 10 items per user", [top_plan(one, 10, budget, None, {}) for one in questions]),
+            row("histogram, 10 items per user", [plan_of(Histogram(**one)) for one in asked]),
+            row("top 10, 10 items per user", [plan_of(Top(**one, k=10)) for one in asked]),
         ],
     )
 
@@ -129,12 +129,13 @@ def tables() -> dict[str, str]:
 def _histogram(
     items: int, epsilon: str, delta: str = DELTA, noise: Noise = "auto", rows: int | None = None
 ) -> Plan:
-    question = Question(("item",), items_per_user=items, count="rows" if rows else "users", rows_per_item=rows)
-    return histogram_plan(question, Budget(epsilon=epsilon, delta=delta), noise)
+    budget = Budget(epsilon=epsilon, delta=delta)
+    question = Histogram(items=("item",), items_per_user=items, budget=budget, noise=noise)
+    return plan_of(replace(question, count="rows", rows_per_item=rows) if rows else question)
 
 
 def _top(k: int, epsilon: str, fetch: int | None = None) -> Plan:
-    return top_plan(Question(("item",)), k, Budget(epsilon=epsilon, delta=DELTA), fetch, {})
+    return plan_of(Top(items=("item",), k=k, budget=Budget(epsilon=epsilon, delta=DELTA), fetch=fetch))
 
 
 def _needed(plan: Plan) -> list[str]:

@@ -2,34 +2,24 @@
 
 A release is bounded counts, exact noise, and a price whose ceiling is reserved before the noise is drawn.
 
-    errors         every refusal a caller can meet
-    privacy/       what is promised: guarantees, conversions, calibration
-    noise/         exact integer laws, and the one door for randomness
-    mechanisms/    one idea a file, its proof beside it
-    tables/        rows -> bounded counts, inside the engine
-    bills          between a plan and whoever pays for it
-    releases       the answer and its receipt
-    release_bytes  a release as a ledger keeps it
-    formats        an answer as JSON, CSV or Parquet
-    plans          a question with a mechanism chosen and calibrated
-    planning       from a question to a plan
-    label_planning the same where labels are weighed
-    asking         what may be asked of a table
-    given_counts   the same of counts that another system made
-    client         the same questions, asked of a service
-    ledger/        the durable budget: accounts, immutable entries, balance as a fold
-    streams/       a running histogram that survives anything
-    audit/         does it keep its promise? the lemma executed, and attacks
-    charts         Altair
-    demo/          a table of invented people
-    server/        many analysts over HTTP, one shared budget
-    cli/           one verb a file
+    errors       every refusal a caller can meet
+    privacy/     what is promised: guarantees, conversions, calibration
+    noise/       exact integer noise, and the one door for randomness
+    mechanisms/  one idea a file, its proof beside it
+    tables/      rows -> bounded counts, inside the engine
+    release/     the answer: how it reads, is written, kept and drawn
+    query/       from a question to a plan, and from a plan to a release
+    ledger/      the durable budget: accounts, immutable entries, balance as a fold
+    streams/     a running histogram that survives anything
+    audit/       does it keep its promise? the lemma executed, and attacks
+    demo/        a table of invented people
+    server/      many analysts over HTTP, one shared budget
+    cli/         one verb a file
 """
 
 import importlib
 import typing
 
-from unlisted.asking import PrivateTable, table
 from unlisted.errors import (
     AccessError,
     BudgetRefusedError,
@@ -40,7 +30,6 @@ from unlisted.errors import (
     StreamError,
     UnlistedError,
 )
-from unlisted.given_counts import PrivateCounts, counts
 from unlisted.ledger import extra as ledger_extra
 from unlisted.ledger.terms import ResultsBudget
 from unlisted.mechanisms.counts import BoundedCounts
@@ -52,14 +41,16 @@ from unlisted.mechanisms.top_k import Ranking, TopK
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
 from unlisted.noise.law import Law
-from unlisted.plans import Plan
 from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
-from unlisted.releases import Release
+from unlisted.query.plan import Plan
+from unlisted.query.private_counts import PrivateCounts, counts
+from unlisted.query.private_table import PrivateTable, table
+from unlisted.release.release import Release
 
 if typing.TYPE_CHECKING:
-    from unlisted.client import connect
     from unlisted.ledger.ledger import Ledger
+    from unlisted.query.remote_table import connect
     from unlisted.streams.stream import Stream
 
 __version__ = "0.1.0"
@@ -103,7 +94,7 @@ __all__ = [
 _LATER: dict[str, typing.Callable[[], typing.Any]] = {
     "Ledger": ledger_extra.ledger_class,
     "Stream": lambda: importlib.import_module("unlisted.streams.stream").Stream,
-    "connect": lambda: importlib.import_module("unlisted.client").connect,
+    "connect": lambda: importlib.import_module("unlisted.query.remote_table").connect,
 }
 """What most programs never touch, and what needs an extra: imported on first use."""
 

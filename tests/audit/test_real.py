@@ -12,15 +12,15 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from unlisted.asking import PrivateTable, table
 from unlisted.audit.black_box import black_box
 from unlisted.audit.interactions import REFUSED
 from unlisted.audit.real.ledger import pay_what_you_get
 from unlisted.audit.real.rows import busy_user, histogram_of_rows, one_row_each, rows_subject
 from unlisted.audit.real.stream import stream_in_a_folder
 from unlisted.audit.subject import BOTTOM, Pair, Subject
-from unlisted.plans import Plan
 from unlisted.privacy.guarantee import Budget
+from unlisted.query.plan import Plan
+from unlisted.query.private_table import PrivateTable, table
 
 FEW, LONG = 80, 4000
 

@@ -179,7 +179,7 @@ class TestRankings:
     @pytest.mark.parametrize(
         ("words", "said"),
         [
-            (("--method", "labels"), "--items-per-user = None"),
+            (("--method", "labels"), "--items-per-user is missing"),
             (("--method", "labels", "--items-per-user", 3, "--fetch", 10), "--fetch = 10"),
             (("--method", "labels", "--items-per-user", 3, "--count", "rows", "--rows-per-item", 2), "--count = "),
             (("--method", "peeling"), "'peeling' is not one of"),
@@ -197,4 +197,4 @@ class TestRankings:
         columns = ("--user", "user", "--item", "dish", "-k", 2, "--items-per-user", 3, "--method", "labels")
         done = unlisted("top", rows, *columns, "--per-item-epsilon", "0.4", "--delta", "1e-9")
         assert done.code == 2
-        assert "--per-item-epsilon = '0.4' is not allowed: it must be left out with method='labels'" in done.said
+        assert "--per-item-epsilon = 0.4 is not allowed: it must be left out with method='labels'" in done.said

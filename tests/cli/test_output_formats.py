@@ -9,7 +9,7 @@ import os
 import stat
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,10 +20,10 @@ from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, SHELL, histogram
 from tests.tables.engines import installed
 
 import unlisted as ul
-from unlisted.cli.options import FormatChoice, OutputOptions
+from unlisted.cli.options import Format, OutputOptions
 from unlisted.cli.output import check_writable, write_release
 from unlisted.cli.writing import may_be_written, write_file
-from unlisted.formats import as_csv, as_json
+from unlisted.release.export import as_csv, as_json
 
 QUESTION = (*SHELL, "--items-per-user", BOUND)
 VERBS: dict[str, tuple[object, ...]] = {
@@ -179,7 +179,7 @@ def test_a_table_cannot_command_a_terminal(hostile: ul.Release, capsys: pytest.C
 def test_csv_on_a_terminal_cannot_command_it(hostile: ul.Release, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.BytesIO()
     monkeypatch.setattr("sys.stdout", Terminal(screen, encoding="utf-8"))
-    write_release(hostile, OutputOptions(format=FormatChoice.csv))
+    write_release(hostile, OutputOptions(format="csv"))
     assert b"\x1b" not in screen.getvalue()
     assert b"\\x1b[31mred" in screen.getvalue()
 
@@ -187,8 +187,8 @@ def test_csv_on_a_terminal_cannot_command_it(hostile: ul.Release, monkeypatch: p
 def test_parquet_is_not_for_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", Terminal(io.BytesIO(), encoding="utf-8"))
     with pytest.raises(ul.InvalidArgumentError, match="--output FILE"):
-        check_writable(OutputOptions(format=FormatChoice.parquet))
-    check_writable(OutputOptions(format=FormatChoice.csv))
+        check_writable(OutputOptions(format="parquet"))
+    check_writable(OutputOptions(format="csv"))
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_an_answer_that_cannot_be_written_is_shown_instead(
 ) -> None:
     """The folder was there when the question was asked, and is gone when the answer is: it is paid for."""
     options = OutputOptions(
-        format=FormatChoice.csv, output=tmp_path / "gone" / "answer.csv", receipt=tmp_path / "receipt.json"
+        format="csv", output=tmp_path / "gone" / "answer.csv", receipt=tmp_path / "receipt.json"
     )
     with pytest.raises(typer.Exit) as end:
         write_release(histogram(), options)
@@ -237,9 +237,7 @@ def test_a_chart_that_fails_keeps_nothing_else_from_being_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     installed("altair")
-    options = OutputOptions(
-        format=FormatChoice.csv, output=tmp_path / "answer.csv", chart=tmp_path / "gone" / "a.svg"
-    )
+    options = OutputOptions(format="csv", output=tmp_path / "answer.csv", chart=tmp_path / "gone" / "a.svg")
     with pytest.raises(typer.Exit) as end:
         write_release(histogram(), options)
     assert end.value.exit_code == 4
@@ -291,15 +289,15 @@ def test_a_part_is_removed_when_writing_fails(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
 
 
-@pytest.mark.parametrize("kind", list(FormatChoice))
-def test_an_empty_answer_has_the_same_form(kind: FormatChoice, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", get_args(Format))
+def test_an_empty_answer_has_the_same_form(kind: Format, tmp_path: Path) -> None:
     (tmp_path / "empty.csv").write_text("user,dish,portions,place\n")
     done = unlisted("histogram", tmp_path / "empty.csv", *QUESTION, "--format", kind)
     assert done.code == 0
-    shapes: dict[FormatChoice, Any] = {
-        FormatChoice.json: lambda: json.loads(done.data)["rows"] == [],
-        FormatChoice.csv: lambda: done.data == b"dish,count,low,high\n",
-        FormatChoice.parquet: lambda: pq.read_table(pa.BufferReader(done.data)).schema.names[0] == "dish",
-        FormatChoice.table: lambda: done.text.splitlines()[1].split() == ["dish", "count", "low", "high"],
+    shapes: dict[str, Any] = {
+        "json": lambda: json.loads(done.data)["rows"] == [],
+        "csv": lambda: done.data == b"dish,count,low,high\n",
+        "parquet": lambda: pq.read_table(pa.BufferReader(done.data)).schema.names[0] == "dish",
+        "table": lambda: done.text.splitlines()[1].split() == ["dish", "count", "low", "high"],
     }
     assert shapes[kind]()

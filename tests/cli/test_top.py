@@ -57,7 +57,7 @@ def test_a_wrong_fetch_is_refused(rows: Path, fetch: str) -> None:
 def test_all_counts_need_a_bound(rows: Path) -> None:
     done = unlisted("top", rows, *SHELL, "-k", 2, "--fetch", "all")
     assert done.code == 2
-    assert "--items-per-user = None" in done.said
+    assert "--items-per-user is missing" in done.said
 
 
 def test_a_price_for_each_draw(rows: Path) -> None:

@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 from unlisted import Budget, Guarantee
-from unlisted.bills import Bill
 from unlisted.ledger.account import Account
 from unlisted.ledger.booking import Booking
 from unlisted.ledger.changes import Change
+from unlisted.query.charging import Bill
 
 
 class Clock:

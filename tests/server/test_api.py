@@ -12,7 +12,7 @@ from tests.server.running import HIDDEN_LABEL, HISTOGRAM, LABELS, TOP, Running
 import unlisted as ul
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.verify import verify
-from unlisted.releases import Release
+from unlisted.release.release import Release
 
 RELEASES = "/v1/datasets/searches/releases"
 

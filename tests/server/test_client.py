@@ -13,13 +13,12 @@ import pytest
 from tests.server.running import Running
 
 import unlisted as ul
-from unlisted.client import RemoteTable, connect
 from unlisted.errors import AccessError, BudgetRefusedError, ChargedFailureError, InvalidArgumentError
-from unlisted.label_planning import LabelMethod
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.verify import verify
-from unlisted.planning import RankingMethod
-from unlisted.releases import Release
+from unlisted.query.questions import LabelMethod, RankingMethod
+from unlisted.query.remote_table import RemoteTable, connect
+from unlisted.release.release import Release
 from unlisted.server.keys import KeyRing
 from unlisted.tables.column_types import ColumnType
 

@@ -10,7 +10,7 @@ from tests.docs.scripts import BLOCK, DOCS, run_script
 from tests.server.running import Running
 
 import unlisted as ul
-from unlisted.client import connect
+from unlisted.query.remote_table import connect
 from unlisted.server.config import read_config
 from unlisted.server.dataset_routes import router
 from unlisted.server.stream_routes import router as streams

@@ -18,7 +18,7 @@ import unlisted as ul
 from unlisted.errors import AccessError, ChargedFailureError, InvalidArgumentError
 from unlisted.ledger.answers import stored_answers
 from unlisted.ledger.ledger import Ledger
-from unlisted.plans import Plan
+from unlisted.query.plan import Plan
 from unlisted.server.config import Limits
 from unlisted.server.workers import Workers
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from unlisted.mechanisms.running_tree import largest_popcount
-from unlisted.releases import Release
+from unlisted.release.release import Release
 from unlisted.streams import folder
 from unlisted.streams.settings import Settings
 from unlisted.streams.stream import Stream

@@ -10,16 +10,16 @@ from tests.tables.twin import Label
 
 from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.profile import CountProfile
+from unlisted.tables.count_query import CountQuery
 from unlisted.tables.counting import count_all, count_top
-from unlisted.tables.question import Question
 from unlisted.tables.table import Table
 
 SECRET = bytes(range(16))
 OTHER_SECRET = bytes(range(1, 17))
 
 
-def question(*items: str, **how: Any) -> Question:
-    return Question(items, **({"items_per_user": 3} | how))
+def question(*items: str, **how: Any) -> CountQuery:
+    return CountQuery(items, **({"items_per_user": 3} | how))
 
 
 def labels(array: pa.Array) -> list[Label]:
@@ -31,7 +31,7 @@ def listed(counts: BoundedCounts) -> list[tuple[Label, int]]:
     return list(zip(labels(counts.labels), counts.counts.tolist(), strict=True))
 
 
-def all_listed(table: Table, asked: Question, secret: bytes = SECRET, cut: int = 2) -> list[tuple[Label, int]]:
+def all_listed(table: Table, asked: CountQuery, secret: bytes = SECRET, cut: int = 2) -> list[tuple[Label, int]]:
     """All counts, whichever way they come: a profile is read by fetching every rank there is."""
     with count_all(table, asked, cut=cut, secret=secret) as found:
         if isinstance(found, BoundedCounts):
@@ -39,7 +39,7 @@ def all_listed(table: Table, asked: Question, secret: bytes = SECRET, cut: int =
         return listed(found.large) + small_counts(found)
 
 
-def all_counts(table: Table, asked: Question, secret: bytes = SECRET, cut: int = 2) -> dict[Label, int]:
+def all_counts(table: Table, asked: CountQuery, secret: bytes = SECRET, cut: int = 2) -> dict[Label, int]:
     counted = all_listed(table, asked, secret, cut)
     assert len(dict(counted)) == len(counted)
     return dict(counted)
@@ -55,5 +55,5 @@ def small_counts(found: CountProfile) -> list[tuple[Label, int]]:
     )
 
 
-def top_counts(table: Table, asked: Question, fetch: int, secret: bytes = SECRET) -> list[tuple[Label, int]]:
+def top_counts(table: Table, asked: CountQuery, fetch: int, secret: bytes = SECRET) -> list[tuple[Label, int]]:
     return listed(count_top(table, asked, fetch=fetch, secret=secret))

@@ -14,7 +14,7 @@ import pytest
 
 import unlisted as ul
 from unlisted.errors import ChargedFailureError
-from unlisted.plans import Plan
+from unlisted.query.plan import Plan
 from unlisted.tables.cancelling import Cancellation, interruptible
 
 BUDGET = ul.Budget(epsilon=1, delta="1e-8")

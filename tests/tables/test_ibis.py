@@ -17,9 +17,9 @@ from tests.tables.engines import MAKERS
 from tests.tables.server_engines import ibis_table, imported_ibis
 
 from unlisted.errors import InvalidArgumentError
+from unlisted.tables.count_query import CountQuery
 from unlisted.tables.counting import count_all
 from unlisted.tables.engines.ibis import IbisEngine
-from unlisted.tables.question import Question
 from unlisted.tables.table import table
 
 BACKENDS = ["duckdb", "polars", "postgres", "pyspark"]
@@ -46,7 +46,7 @@ def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Expression]
 
 
 def counted(expression: Expression, item: str = "what", where: str | None = None) -> dict[Any, int]:
-    question = Question(item, items_per_user=5, where=where)
+    question = CountQuery(item, items_per_user=5, where=where)
     with count_all(table(expression, user="who"), question, cut=1, secret=SECRET) as counts:
         labels: list[Any] = counts.labels.to_pylist()
         return dict(zip(labels, counts.counts.tolist(), strict=True))

@@ -10,7 +10,7 @@ import pytest
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.sensitivity import Sensitivity
-from unlisted.tables.question import Question
+from unlisted.tables.count_query import CountQuery
 from unlisted.tables.table import table
 
 ROWS = pa.table(
@@ -28,17 +28,17 @@ ROWS = pa.table(
 @pytest.mark.parametrize("name", ["count", "rank", "low", "high"])
 def test_an_item_column_with_the_name_of_an_answers_column_is_refused_with_the_way_out(name: str) -> None:
     with pytest.raises(InvalidArgumentError, match=f'"{name}" AS "item_{name}"'):
-        Question(("item", name))
+        CountQuery(("item", name))
 
 
 @pytest.mark.parametrize("items", [(), ("",), (1,), 5, ("item", "item")])
 def test_items_must_be_names_of_different_columns(items: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="item = "):
-        Question(items)
+        CountQuery(items)
 
 
 def test_one_name_is_one_column() -> None:
-    assert Question("item").items == ("item",)  # type: ignore[arg-type]
+    assert CountQuery("item").items == ("item",)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -56,42 +56,42 @@ def test_one_name_is_one_column() -> None:
 )
 def test_bounds_that_make_no_sense_are_refused(how: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=re.escape(message)):
-        Question(("item",), **how)
+        CountQuery(("item",), **how)
 
 
 @pytest.mark.parametrize("where", ["item =", "item = 'x", "item = (SELECT 1)", "", 5])
 def test_a_predicate_that_no_table_could_have_is_refused_before_there_is_a_table(where: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="where = "):
-        Question(("item",), where=where)
+        CountQuery(("item",), where=where)
 
 
 def test_sensitivity_is_what_was_asked_for_and_nothing_from_the_data() -> None:
     """Peer 31."""
-    assert Question(("item",), items_per_user=7).sensitivity == Sensitivity(7, 1)
-    by_rows = Question(("item",), count="rows", rows_per_item=4, items_per_user=2, adjacency="replace")
+    assert CountQuery(("item",), items_per_user=7).sensitivity == Sensitivity(7, 1)
+    by_rows = CountQuery(("item",), count="rows", rows_per_item=4, items_per_user=2, adjacency="replace")
     assert by_rows.sensitivity == Sensitivity(2, 4, "replace")
-    assert Question(("item",)).sensitivity == Sensitivity(None, 1)
+    assert CountQuery(("item",)).sensitivity == Sensitivity(None, 1)
 
 
 @pytest.mark.parametrize(
     ("user", "question", "message"),
     [
-        ("nobody", Question(("item",)), "The columns are: user, item, Item, number, list, count."),
-        ("user", Question(("thing",)), "The columns are: user, item, Item, number, list, count."),
-        ("user", Question(("list",)), "a column of plain values"),
-        ("user", Question(("user",)), "another column than the user's"),
-        ("user", Question(("item", "Item")), "differ in more than case"),
-        ("user", Question(("item",), where="thing = 1"), "the columns are: user, item"),
-        ("user", Question(("item",), where="number = 'x'"), "where"),
+        ("nobody", CountQuery(("item",)), "The columns are: user, item, Item, number, list, count."),
+        ("user", CountQuery(("thing",)), "The columns are: user, item, Item, number, list, count."),
+        ("user", CountQuery(("list",)), "a column of plain values"),
+        ("user", CountQuery(("user",)), "another column than the user's"),
+        ("user", CountQuery(("item", "Item")), "differ in more than case"),
+        ("user", CountQuery(("item",), where="thing = 1"), "the columns are: user, item"),
+        ("user", CountQuery(("item",), where="number = 'x'"), "where"),
     ],
 )
-def test_a_question_that_does_not_fit_the_table_is_refused(user: str, question: Question, message: str) -> None:
+def test_a_question_that_does_not_fit_the_table_is_refused(user: str, question: CountQuery, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=re.escape(message)):
         table(ROWS, user=user).rows(question)
 
 
 def test_a_question_that_fits_says_what_it_reads() -> None:
-    rows = table(ROWS, user="user").rows(Question(("item", "number"), where='"count" > 3'))
+    rows = table(ROWS, user="user").rows(CountQuery(("item", "number"), where='"count" > 3'))
     assert rows.columns == ("user", "item", "number")
     assert rows.where is not None
     assert rows.where.columns == {"count"}

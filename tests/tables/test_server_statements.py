@@ -16,23 +16,23 @@ import pytest
 from tests.tables.server_engines import ibis_table, imported_ibis
 
 from unlisted.tables.bounding import bounded_counts, item_columns
+from unlisted.tables.count_query import CountQuery
 from unlisted.tables.counting import KEPT, WANTED, fetch_query, large_query, profile_query, top_query
 from unlisted.tables.engines.engine import Engine, ManyMachines
 from unlisted.tables.engines.ibis import IbisEngine
 from unlisted.tables.engines.postgres import PostgresEngine
 from unlisted.tables.engines.spark import SparkEngine
-from unlisted.tables.question import Question
 from unlisted.tables.spreading import spread_fetch_query
 
 GOLDEN = Path(__file__).parent / "golden"
 SECRET = bytes(16)
 QUESTIONS = {
-    "users of an item, bounded": Question("query", items_per_user=10),
-    "rows of an item of two columns, bounded, of some rows": Question(
+    "users of an item, bounded": CountQuery("query", items_per_user=10),
+    "rows of an item of two columns, bounded, of some rows": CountQuery(
         ("query", "price"), items_per_user=10, count="rows", rows_per_item=3, where="day >= DATE '2024-02-29'"
     ),
 }
-UNBOUNDED = Question("query")
+UNBOUNDED = CountQuery("query")
 
 
 @pytest.fixture(scope="module")

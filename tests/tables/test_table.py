@@ -208,10 +208,10 @@ def test_a_question_without_a_predicate_needs_no_other_engine_and_no_parser(tmp_
 import sys
 from unlisted.tables.bounding import fresh_secret
 from unlisted.tables.counting import count_top
-from unlisted.tables.question import Question
+from unlisted.tables.count_query import CountQuery
 from unlisted.tables.table import table
 source = table(sys.argv[1], user="user")
-found = count_top(source, Question(("item",), items_per_user=1), fetch=5, secret=fresh_secret())
+found = count_top(source, CountQuery(("item",), items_per_user=1), fetch=5, secret=fresh_secret())
 assert found.labels.to_pylist() == ["x"]
 heavy = {"sqlglot", "ibis", "pandas", "polars", "pyspark", "psycopg", "scipy", "mpmath", "sqlalchemy"}
 print(sorted(heavy & set(sys.modules)))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlisted.tables.bounding import bounded_counts
+from unlisted.tables.count_query import CountQuery
 from unlisted.tables.engines.duckdb_files import file_engine
-from unlisted.tables.question import Question
 from unlisted.tables.thinning import BUCKETS, thinning
 
 
@@ -65,4 +65,4 @@ def test_duckdb_is_asked_without_giants(tmp_path_factory: pytest.TempPathFactory
     path = tmp_path_factory.mktemp("rows") / "rows.csv"
     path.write_text("user,item\n1,a\n")
     engine = file_engine(str(path), None, None)
-    assert "giant" not in bounded_counts(engine, "user", Question("item", items_per_user=3), bytes(16))
+    assert "giant" not in bounded_counts(engine, "user", CountQuery("item", items_per_user=3), bytes(16))

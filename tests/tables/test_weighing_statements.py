@@ -13,11 +13,11 @@ import pytest
 
 from unlisted.mechanisms.label_weights import UNIT, GivingBack
 from unlisted.tables.bounding import Choice, distinct_pairs, item_columns
+from unlisted.tables.count_query import CountQuery
 from unlisted.tables.engines.duckdb_files import file_engine
 from unlisted.tables.engines.engine import Engine
 from unlisted.tables.engines.postgres import PostgresEngine
 from unlisted.tables.engines.spark import SparkEngine
-from unlisted.tables.question import Question
 from unlisted.tables.weighing import (
     adaptive_query,
     bucket_of,
@@ -31,7 +31,7 @@ from unlisted.tables.weighing import (
 
 GOLDEN = Path(__file__).parent / "golden" / "weighing"
 ROWS = pa.schema({"user_id": pa.int64(), "query": pa.string(), "price": pa.float64()}).empty_table()
-QUESTIONS = {"a text": Question(("query",)), "a text and a number": Question(("query", "price"))}
+QUESTIONS = {"a text": CountQuery(("query",)), "a text and a number": CountQuery(("query", "price"))}
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def spark(request: pytest.FixtureRequest) -> Engine:
     return SparkEngine(request.getfixturevalue("spark_session").createDataFrame(ROWS))
 
 
-def said(engine: Engine, asked: Question) -> dict[str, str]:
+def said(engine: Engine, asked: CountQuery) -> dict[str, str]:
     """Every kind of statement, each under its name."""
     items = item_columns(asked, engine.columns())
     choice, bucket = Choice(engine, items, bytes(16)), bucket_of(UNIT // 8, 40)

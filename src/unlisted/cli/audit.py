@@ -16,8 +16,8 @@ import typer
 from unlisted import __version__
 from unlisted.cli.writing import may_be_written, write_file
 from unlisted.errors import InvalidArgumentError
-from unlisted.formats import as_json
-from unlisted.releases import escaped
+from unlisted.release.export import as_json
+from unlisted.release.release import escaped
 
 if TYPE_CHECKING:
     from unlisted.audit.audits import Audit
@@ -94,7 +94,7 @@ def _check_html(html: Path | None) -> None:
     """Refuse a report that could not be written, before minutes are spent on it."""
     if html is None:
         return
-    from unlisted.charts import require_format  # noqa: PLC0415 - an extra
+    from unlisted.release.charts import require_format  # noqa: PLC0415 - an extra
 
     if html.suffix.lower() != ".html":
         raise InvalidArgumentError("--html", str(html), "a file that ends in .html")
@@ -166,7 +166,7 @@ def _catch_mistakes(format_: AuditFormat) -> None:
 
 def _report(audits: Sequence[Audit]) -> str:
     from unlisted.audit.page import CURVES, curves_of, page  # noqa: PLC0415
-    from unlisted.charts import PAGE_INK, chart_bytes, privacy_chart  # noqa: PLC0415 - an extra
+    from unlisted.release.charts import PAGE_INK, chart_bytes, privacy_chart  # noqa: PLC0415 - an extra
 
     charts = {}
     for one in audits:

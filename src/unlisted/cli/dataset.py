@@ -9,10 +9,10 @@ import typer
 
 from unlisted.cli.budgets import AllowanceOptions, FormatOption, LedgerOption, ListChoice, echo_json
 from unlisted.cli.groups import grouped
-from unlisted.cli.options import AdjacencyChoice, open_ledger
+from unlisted.cli.options import AdjacencyTyped, open_ledger
 from unlisted.ledger.showing import amounts_as_dict, amounts_as_lines, bar, said
 from unlisted.ledger.terms import amount_of
-from unlisted.releases import printable
+from unlisted.release.release import printable
 from unlisted.tables.table import source_name
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class DeclaredOptions:
 
     user: Annotated[str | None, typer.Option(help="The column that says whose row it is.")] = None
     adjacency: Annotated[
-        AdjacencyChoice | None,
+        AdjacencyTyped | None,
         typer.Option(help="Whom questions protect: a user's presence, or also what one holds."),
     ] = None
     source: Annotated[
@@ -46,7 +46,7 @@ class DeclaredOptions:
         """Return the adjacency as the library takes it."""
         if self.adjacency is None:
             return None
-        return "add_remove" if self.adjacency is AdjacencyChoice.add_remove else "replace"
+        return "add_remove" if self.adjacency == "add-remove" else "replace"
 
     def named_source(self) -> str | None:
         """Return the source as questions name it: the whole path, or the URL without a password."""

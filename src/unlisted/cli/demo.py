@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from unlisted.asking import PrivateTable, table
 from unlisted.cli.stopping import stoppable, what_is_kept
 from unlisted.cli.writing import may_be_written, write_file
 from unlisted.errors import InvalidArgumentError
-from unlisted.plans import Plan
 from unlisted.privacy.guarantee import Budget
-from unlisted.releases import Release, escaped, printable
+from unlisted.query.plan import Plan
+from unlisted.query.private_table import PrivateTable, table
+from unlisted.release.release import Release, escaped, printable
 
 _SHOWN = 12
 
@@ -86,7 +86,7 @@ def _show_top(asked: PrivateTable) -> None:
 
 
 def _draw(release: Release, chart: Path) -> None:
-    from unlisted.charts import chart_bytes  # noqa: PLC0415 - an extra
+    from unlisted.release.charts import chart_bytes  # noqa: PLC0415 - an extra
 
     try:
         write_file(chart, chart_bytes(release.chart(), chart))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -20,7 +21,7 @@ import typer
 from typer.core import TyperGroup
 
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, UnlistedError
-from unlisted.releases import escaped
+from unlisted.release.release import escaped
 from unlisted.tables.failures import OWNER_LOG, causes_kept_in
 
 BAD_INPUT, REFUSED, CHARGED, INTERRUPTED, UNREAD = 2, 3, 4, 130, 141
@@ -44,6 +45,11 @@ _TYPED = {"source": "SOURCE", "path": "DIR", "k": "-k", "number": "--round"} | {
     )
 }
 """How the library's arguments are typed in a shell."""
+
+
+_NAMED = "|".join(sorted((name for name in _TYPED if "_" in name), key=len, reverse=True))
+_SAID = re.compile(rf"(?<![\w-])(?:{_NAMED})(?![\w=])")
+_SAID_WITH_VALUE = re.compile(rf"(?<![\w-])({'|'.join(_TYPED)})=([\w.-]+)")
 
 
 class Verbs(TyperGroup):
@@ -99,8 +105,10 @@ def _as_typed(refusal: UnlistedError) -> str:
     """Name the option where the library names the argument."""
     text = str(refusal)
     if isinstance(refusal, InvalidArgumentError) and refusal.argument in _TYPED:
-        return _TYPED[refusal.argument] + text.removeprefix(refusal.argument)
-    return text
+        text = _TYPED[refusal.argument] + text.removeprefix(refusal.argument)
+    # Also where a hint speaks of another argument: `delta=1e-9`, `items_per_user`.
+    text = _SAID_WITH_VALUE.sub(lambda found: f"{_TYPED[found[1]]} {found[2]}", text)
+    return _SAID.sub(lambda found: _TYPED[found[0]], text)
 
 
 def _read_by_nobody() -> NoReturn:

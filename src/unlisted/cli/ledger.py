@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from unlisted.charts import chart_bytes, require_format, spending_chart
 from unlisted.cli.budgets import FormatOption, LedgerOption, ListChoice, echo_json
 from unlisted.cli.options import open_ledger
 from unlisted.cli.writing import require_writable, write_file
 from unlisted.errors import InvalidArgumentError, LedgerError
 from unlisted.ledger.amounts import NOTHING
-from unlisted.releases import escaped
+from unlisted.release.charts import chart_bytes, require_format, spending_chart
+from unlisted.release.release import escaped
 
 ledger = typer.Typer(help="Verify, read and copy the ledger.", no_args_is_help=True)
 

@@ -14,10 +14,10 @@ from unlisted import __version__
 from unlisted.cli.exits import INTERRUPTED, Verbs, logging_to
 
 VERBS = {
-    "histogram": "histogram",
-    "top": "top",
-    "top-histogram": "top_histogram",
-    "labels": "labels",
+    "histogram": "ask",
+    "top": "ask",
+    "top-histogram": "ask",
+    "labels": "ask",
     "preview": "preview",
     "account": "account",
     "dataset": "dataset",
@@ -28,7 +28,7 @@ VERBS = {
     "key": "key",
     "demo": "demo",
 }
-"""Every verb, and the module and name that it has. Only the one that is typed is imported: all of them together
+"""Every verb, and the module that it is in. Only the one that is typed is imported: all of them together
 take longer to set up than a small question takes to answer."""
 
 
@@ -45,7 +45,7 @@ def application(*verbs: str) -> typer.Typer:
     )
     app.callback()(_main)
     for verb in verbs or VERBS:
-        found = getattr(import_module(f"unlisted.cli.{VERBS[verb]}"), VERBS[verb])
+        found = getattr(import_module(f"unlisted.cli.{VERBS[verb]}"), verb.replace("-", "_"))
         if isinstance(found, typer.Typer):
             app.add_typer(found, name=verb, no_args_is_help=True)
         else:

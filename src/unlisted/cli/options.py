@@ -1,22 +1,24 @@
-"""What a person types: the source, what to count, the budget, and where the answer goes."""
+"""What a person types: the source, the question, who pays, and where the answer goes.
+
+The options of a question are made from its fields (`query/questions.py`), so that there is one place to add one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from unlisted.asking import Counting, PrivateTable, table
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger.extra import ledger_class
-from unlisted.planning import Fetch
 from unlisted.privacy.guarantee import Budget
-from unlisted.privacy.sensitivity import Adjacency
+from unlisted.query.options import AMOUNTS, Option, read_budget
+from unlisted.query.private_table import PrivateTable, table
+from unlisted.query.questions import Question, defaults_of, own_options
 
 if TYPE_CHECKING:
     from unlisted.ledger.account import Account
@@ -24,41 +26,8 @@ if TYPE_CHECKING:
 
 SOURCE_PANEL, COUNT_PANEL, BUDGET_PANEL, OUTPUT_PANEL = "Data", "What is counted", "Budget", "Answer"
 
-
-class CountChoice(StrEnum):
-    """What a count is a count of."""
-
-    users = "users"
-    rows = "rows"
-
-
-class NoiseChoice(StrEnum):
-    """The law of the noise."""
-
-    auto = "auto"
-    laplace = "laplace"
-    gaussian = "gaussian"
-
-
-class FormatChoice(StrEnum):
-    """How the answer is written."""
-
-    table = "table"
-    json = "json"
-    csv = "csv"
-    parquet = "parquet"
-
-
-class AdjacencyChoice(StrEnum):
-    """What one user more or less means."""
-
-    add_remove = "add-remove"
-    replaced = "replace"
-
-    @property
-    def known(self) -> Adjacency:
-        """What the library calls it."""
-        return "add_remove" if self is AdjacencyChoice.add_remove else "replace"
+Format = Literal["table", "json", "csv", "parquet"]
+AdjacencyTyped = Literal["add-remove", "replace"]
 
 
 @dataclass(frozen=True)
@@ -115,101 +84,86 @@ class SourceOptions:
         return {column: kind for column, _, kind in pairs}
 
 
+_UNREAD: Any = typer.Option(help="Not needed: no data is touched.", rich_help_panel=SOURCE_PANEL)
+
+
 @dataclass(frozen=True)
 class UnreadOptions:
     """Where the rows would be: what a preview takes and does not need, so that a question can be typed once."""
 
-    user: Annotated[
-        str | None, typer.Option(help="Not needed: no data is touched.", rich_help_panel=SOURCE_PANEL)
-    ] = None
-    item: Annotated[
-        list[str] | None, typer.Option(help="Not needed: no data is touched.", rich_help_panel=SOURCE_PANEL)
-    ] = None
-    table: Annotated[
-        str | None, typer.Option(help="Not needed: no data is touched.", rich_help_panel=SOURCE_PANEL)
-    ] = None
-    types: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=TYPE", help="Not needed: no data is touched.", rich_help_panel=SOURCE_PANEL),
-    ] = None
+    user: Annotated[str | None, _UNREAD] = None
+    item: Annotated[list[str] | None, _UNREAD] = None
+    table: Annotated[str | None, _UNREAD] = None
+    types: Annotated[list[str] | None, _UNREAD] = None
 
 
-ItemsPerUserOption = Annotated[
-    int | None,
-    typer.Option(
-        help="The most distinct items one user counts for; a random choice is kept of users with more.",
-        rich_help_panel=COUNT_PANEL,
-    ),
-]
-WhereOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PREDICATE",
-        help="""A condition on rows, such as "day >= DATE '2025-01-01' AND device = 'phone'".""",
-        rich_help_panel=COUNT_PANEL,
-    ),
-]
-AdjacencyOption = Annotated[
-    AdjacencyChoice,
-    typer.Option(
-        help="Protect a user's presence, or also what a present user holds.", rich_help_panel=COUNT_PANEL
-    ),
-]
+_TYPED: Mapping[str, dict[str, Any]] = {
+    "k": {"param_decls": ("-k", "--k")},
+    "fetch": {"metavar": "KBAR"},
+    "where": {"metavar": "PREDICATE"},
+    "epsilon": {"metavar": "E"},
+    "rho": {"metavar": "R"},
+    "delta": {"metavar": "D"},
+    "per_item_epsilon": {"metavar": "E"},
+}
+"""What an option looks like in a shell, where its name alone does not say it."""
+
+_ABOUT_MONEY = ("noise", "per_item_epsilon", *AMOUNTS)
 
 
 @dataclass(frozen=True)
-class CountOptions:
-    """What is counted, and how much one user can matter."""
+class Asked:
+    """What was typed about a question. `question_options` makes a class of these with a field for each option."""
 
-    items_per_user: ItemsPerUserOption = None
-    count: Annotated[CountChoice, typer.Option(help="Count users, or rows.", rich_help_panel=COUNT_PANEL)] = (
-        CountChoice.users
-    )
-    rows_per_item: Annotated[
-        int | None,
-        typer.Option(
-            help="With --count rows: the most rows of one user that one item counts.", rich_help_panel=COUNT_PANEL
-        ),
-    ] = None
-    where: WhereOption = None
-    adjacency: AdjacencyOption = AdjacencyChoice.add_remove
+    def said(self, items: list[str] | None) -> dict[str, Any]:
+        """Return what was typed, as `Question.read` takes it."""
+        typed = {one.name: getattr(self, one.name) for one in fields(self)}
+        if isinstance(typed.get("fetch"), str):
+            typed["fetch"] = _read_fetch(typed["fetch"])
+        if "adjacency" in typed:
+            typed["adjacency"] = typed["adjacency"].replace("-", "_")
+        # The price does not depend on the name of a column, so a preview need not say one.
+        return {**typed, "items": tuple(items or ["item"])}
 
-    def counting(self) -> Counting:
-        """Return the options as the library takes them."""
-        return Counting(
-            count="users" if self.count is CountChoice.users else "rows",
-            rows_per_item=self.rows_per_item,
-            where=self.where,
-            adjacency=self.adjacency.known,
-        )
+
+def question_options(kind: type[Question]) -> type[Asked]:
+    """Return a group of options, one for each that a kind of question has, and for its budget."""
+    defaults = defaults_of(kind)
+    options = {name: about for name, about in own_options(kind).items() if name != "items"} | dict(AMOUNTS)
+    made = [
+        _as_field(name, about, defaults.get(name, ...), required=name == "k") for name, about in options.items()
+    ]
+    group: type[Asked] = make_dataclass(f"{kind.__name__}Options", made, bases=(Asked,), frozen=True, kw_only=True)
+    return group
+
+
+def _as_field(name: str, about: Option, default: Any, *, required: bool) -> tuple[str, Any, Any]:
+    how = dict(_TYPED.get(name, {}))
+    panel = BUDGET_PANEL if name in _ABOUT_MONEY else COUNT_PANEL
+    spelt = how.pop("param_decls", (f"--{name.replace('_', '-')}",))
+    kind = _shell_type(name, about)
+    if about.owners:
+        default = str(default).replace("_", "-")
+    told = typer.Option(*spelt, help=about.help, rich_help_panel=panel, show_default=not required, **how)
+    if required:
+        return (name, Annotated[kind, told], field())
+    return (name, Annotated[kind, told], field(default=None if default is ... else default))
+
+
+def _shell_type(name: str, about: Option) -> Any:
+    """Return what the shell reads an option as; amounts stay texts, to be read exactly."""
+    if name == "fetch" and "all" in about.help:
+        return str | None
+    if about.kind == "choice":
+        words = tuple(word.replace("_", "-") for word in about.choices)
+        return Literal[words]
+    return {"whole": int | None, "amount": str | None, "text": str | None, "switch": bool}[about.kind]
 
 
 @dataclass(frozen=True)
-class BudgetOptions:
-    """What the answer may cost, and which account pays for it."""
+class PayerOptions:
+    """Which account pays."""
 
-    epsilon: Annotated[
-        str | None,
-        typer.Option(
-            metavar="E", help="The ε of the whole question; δ is then the total.", rich_help_panel=BUDGET_PANEL
-        ),
-    ] = None
-    rho: Annotated[
-        str | None,
-        typer.Option(
-            metavar="R",
-            help="The ρ of the whole question, in place of ε; δ is then the threshold's.",
-            rich_help_panel=BUDGET_PANEL,
-        ),
-    ] = None
-    delta: Annotated[
-        str | None,
-        typer.Option(
-            metavar="D",
-            help="The chance that a rare value slips out; far below 1 / (number of users), such as 1e-8.",
-            rich_help_panel=BUDGET_PANEL,
-        ),
-    ] = None
     ledger: Annotated[
         str | None,
         typer.Option(
@@ -246,29 +200,32 @@ class BudgetOptions:
         with open_ledger(self.ledger) as ledger:
             yield ledger.account(self.account)
 
-    def says_none(self) -> bool:
-        """Return whether nothing was said about the cost: an account may know it."""
-        return self.epsilon is None and self.rho is None and self.delta is None
+
+class _Amounts(Asked):
+    """What a budget may be said as."""
 
     def budget(self) -> Budget:
         """Return the budget, or say what is missing."""
-        example = "For example: --epsilon 1 --delta 1e-8"
-        if self.epsilon is None and self.rho is None:
-            raise InvalidArgumentError("--epsilon", None, "given, or --rho in its place", example)
-        if self.epsilon is not None and self.rho is not None:
-            raise InvalidArgumentError("--rho", self.rho, "left out with --epsilon", "Say one of the two.")
-        if self.delta is None:
-            raise InvalidArgumentError("--delta", None, "given", example)
-        return Budget(epsilon=self.epsilon, rho=self.rho, delta=self.delta)
+        return read_budget({one.name: getattr(self, one.name) for one in fields(self)})
+
+
+BudgetOptions: Any = make_dataclass(
+    "BudgetOptions",
+    [_as_field(name, about, ..., required=False) for name, about in AMOUNTS.items()],
+    bases=(_Amounts,),
+    frozen=True,
+    kw_only=True,
+)
+"""A budget in a shell, for what is no question: --epsilon or --rho, and --delta."""
 
 
 @dataclass(frozen=True)
 class OutputOptions:
     """Where the answer goes."""
 
-    format: Annotated[
-        FormatChoice, typer.Option(help="How the answer is written.", rich_help_panel=OUTPUT_PANEL)
-    ] = FormatChoice.table
+    format: Annotated[Format, typer.Option(help="How the answer is written.", rich_help_panel=OUTPUT_PANEL)] = (
+        "table"
+    )
     output: Annotated[
         Path | None, typer.Option(help="Write the answer to this file.", rich_help_panel=OUTPUT_PANEL)
     ] = None
@@ -287,10 +244,10 @@ def open_ledger(url: str, *, create: bool = False, read_only: bool = False) -> L
     return ledger_class()(url, create=create, read_only=read_only)
 
 
-def read_fetch(text: str | None) -> Fetch | None:
+def _read_fetch(text: str) -> int | Literal["all"]:
     """Read --fetch: a whole number, or `all`."""
-    if text is None or text == "all":
-        return None if text is None else "all"
+    if text == "all":
+        return "all"
     if not text.isascii() or not text.isdigit():
         raise InvalidArgumentError("--fetch", text, "a whole number, 1 or above, or all")
     return int(text)

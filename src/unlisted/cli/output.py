@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING
 import typer
 
 from unlisted.cli.exits import CHARGED
-from unlisted.cli.options import FormatChoice, OutputOptions
+from unlisted.cli.options import Format, OutputOptions
 from unlisted.cli.stopping import stoppable, what_is_kept
 from unlisted.cli.writing import require_writable, write_file
 from unlisted.errors import InvalidArgumentError
-from unlisted.formats import as_csv, as_json, as_parquet
-from unlisted.plans import Plan
-from unlisted.releases import NUMBERS, Release, as_text, escaped, printable, promise
+from unlisted.query.plan import Plan
+from unlisted.release.export import as_csv, as_json, as_parquet
+from unlisted.release.release import NUMBERS, Release, as_text, escaped, printable, promise
 
 if TYPE_CHECKING:
     from unlisted.ledger.account import Account
 
 __all__ = ["check_preview", "check_writable", "run_and_write", "working", "write_file", "write_preview"]
 
-_WRITERS: dict[FormatChoice, Callable[[Release], bytes]] = {
-    FormatChoice.table: lambda release: f"{as_text(release)}\n".encode("utf-8", "backslashreplace"),
-    FormatChoice.json: lambda release: as_json(release.as_dict()),
-    FormatChoice.csv: as_csv,
-    FormatChoice.parquet: as_parquet,
+_WRITERS: dict[Format, Callable[[Release], bytes]] = {
+    "table": lambda release: f"{as_text(release)}\n".encode("utf-8", "backslashreplace"),
+    "json": lambda release: as_json(release.as_dict()),
+    "csv": as_csv,
+    "parquet": as_parquet,
 }
 
 
@@ -49,10 +49,10 @@ def check_writable(options: OutputOptions, source: str | None = None) -> None:
     """Refuse what could not be written, while that still costs nothing."""
     if options.output is None and sys.stdout is None:
         raise InvalidArgumentError("--output", None, "given where there is no standard output")
-    if options.format is FormatChoice.parquet and options.output is None and sys.stdout.isatty():
+    if options.format == "parquet" and options.output is None and sys.stdout.isatty():
         raise InvalidArgumentError("--format", "parquet", "with --output FILE", "Parquet is not for a screen.")
     if options.chart is not None:
-        from unlisted.charts import require_format  # noqa: PLC0415 - an extra
+        from unlisted.release.charts import require_format  # noqa: PLC0415 - an extra
 
         require_format(options.chart)
     named = {"--output": options.output, "--chart": options.chart, "--receipt": options.receipt}
@@ -95,8 +95,8 @@ def write_release(release: Release, options: OutputOptions) -> None:
 
 def check_preview(options: OutputOptions) -> None:
     """Refuse what a preview does not have."""
-    if options.format not in (FormatChoice.table, FormatChoice.json):
-        raise InvalidArgumentError("--format", options.format.value, "table or json", "A preview has no rows.")
+    if options.format not in ("table", "json"):
+        raise InvalidArgumentError("--format", options.format, "table or json", "A preview has no rows.")
     if options.receipt is not None:
         raise InvalidArgumentError(
             "--receipt", str(options.receipt), "left out", "A preview promises nothing yet."
@@ -109,7 +109,7 @@ def write_preview(plan: Plan, options: OutputOptions, account: Account | None = 
     from unlisted.cli.budgets import affordable  # noqa: PLC0415 - most previews ask no account
 
     paid, said = ({}, "") if account is None else affordable(plan.guarantee, account.balance())
-    is_json = options.format is FormatChoice.json
+    is_json = options.format == "json"
     data = as_json(plan.preview() | paid) if is_json else f"{plan}\n{said}".encode("utf-8", "backslashreplace")
     if options.output is None:
         _put(data)
@@ -142,11 +142,11 @@ def print_table(release: Release) -> None:
     typer.echo(captured.get(), nl=False)
 
 
-def _show(release: Release, data: bytes, kind: FormatChoice) -> None:
+def _show(release: Release, data: bytes, kind: Format) -> None:
     """Put an answer on the standard output."""
-    if kind is FormatChoice.table:
+    if kind == "table":
         print_table(release)
-    elif kind is FormatChoice.csv and sys.stdout.isatty():
+    elif kind == "csv" and sys.stdout.isatty():
         typer.echo(escaped(data.decode(), kept="\n"), nl=False)
     else:
         _put(data)
@@ -175,7 +175,7 @@ def _say_not_written(what: str, failure: OSError) -> None:
 
 
 def _drawn(drawable: Release | Plan, path: Path | None) -> bytes:
-    from unlisted.charts import chart_bytes  # noqa: PLC0415 - an extra
+    from unlisted.release.charts import chart_bytes  # noqa: PLC0415 - an extra
 
     assert path is not None  # a chart is drawn only where one was asked for
     return chart_bytes(drawable.chart(), path)

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from threading import Event, Thread, current_thread, main_thread
 from typing import NoReturn
 
-from unlisted.bills import Payer
 from unlisted.cli.exits import CHARGED, leave
 from unlisted.errors import ChargedFailureError
+from unlisted.query.charging import Payer
 from unlisted.tables.cancelling import Cancellation
 
 _AGAIN = 0.1

@@ -17,13 +17,14 @@ from unlisted.cli.options import (
     SOURCE_PANEL,
     BudgetOptions,
     OutputOptions,
+    PayerOptions,
     SourceOptions,
 )
 from unlisted.cli.output import check_writable, working, write_file, write_release
 from unlisted.cli.stopping import stoppable
 from unlisted.errors import InvalidArgumentError
-from unlisted.formats import as_json
-from unlisted.releases import guarantee_as_dict
+from unlisted.release.export import as_json
+from unlisted.release.release import guarantee_as_dict
 from unlisted.streams.settings import StreamOptions
 from unlisted.streams.stream import Stream
 
@@ -192,12 +193,12 @@ class RoundOptions:
 
 @stream.command("create")
 @grouped
-def create(folder: FolderArgument, course: CourseOptions, spent: BudgetOptions) -> None:
+def create(folder: FolderArgument, course: CourseOptions, spent: BudgetOptions, paid: PayerOptions) -> None:
     """Create a stream. Its whole guarantee, for all rounds, is paid now and once."""
-    if spent.idempotency_key is not None:
+    if paid.idempotency_key is not None:
         hint = "A folder is created once; open it the next time."
-        raise InvalidArgumentError("--idempotency-key", spent.idempotency_key, "left out", hint)
-    with spent.payer() as account, working("Calibrating"):
+        raise InvalidArgumentError("--idempotency-key", paid.idempotency_key, "left out", hint)
+    with paid.payer() as account, working("Calibrating"):
         created = Stream.create(
             folder,
             rounds=course.rounds,
@@ -263,7 +264,7 @@ def export(
         return
     write_release(shown.export(), replace(written, chart=None))
     if written.chart is not None:
-        from unlisted.charts import chart_bytes  # noqa: PLC0415 - an extra
+        from unlisted.release.charts import chart_bytes  # noqa: PLC0415 - an extra
 
         write_file(written.chart, chart_bytes(shown.chart(items=label), written.chart))
 

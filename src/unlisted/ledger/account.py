@@ -21,7 +21,6 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from unlisted.bills import Bill, Deliver, Paid
 from unlisted.errors import (
     BudgetRefusedError,
     ChargedFailureError,
@@ -43,6 +42,7 @@ from unlisted.ledger.state import AccountState, DatasetState, Held
 from unlisted.ledger.terms import Terms
 from unlisted.ledger.words import refusal
 from unlisted.privacy.guarantee import Guarantee
+from unlisted.query.charging import Bill, Deliver, Paid
 
 _MINE = sa.select(questions).where(questions.c.account == sa.bindparam("account"))
 _BY_KEY = _MINE.where(questions.c.idempotency_key == sa.bindparam("key"))

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from unlisted.bills import Paid
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import entries, questions
-from unlisted.release_bytes import RELEASE_FORMAT
+from unlisted.query.charging import Paid
+from unlisted.release.serialize import RELEASE_FORMAT
 
 
 @dataclass(frozen=True)

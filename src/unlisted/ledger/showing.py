@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from unlisted.ledger.amounts import Amount
-from unlisted.releases import short_up, shown_up
+from unlisted.release.release import short_up, shown_up
 
 if TYPE_CHECKING:
     from unlisted.ledger.account import Balance

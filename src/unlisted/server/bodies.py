@@ -8,9 +8,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from unlisted.client import RELEASE_TYPE, STAMP_HEADER
-from unlisted.formats import as_csv, as_parquet
-from unlisted.releases import Release
+from unlisted.query.remote_table import RELEASE_TYPE, STAMP_HEADER
+from unlisted.release.export import as_csv, as_parquet
+from unlisted.release.release import Release
 from unlisted.server.desk import DatasetView, PastRelease
 from unlisted.tables.column_types import ColumnType
 

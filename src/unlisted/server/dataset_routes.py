@@ -8,10 +8,10 @@ from fastapi import Body, Header, Path, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from unlisted.client import STAMP_HEADER
 from unlisted.errors import AccessError
 from unlisted.ledger.export import entry_as_dict
 from unlisted.ledger.showing import balance_as_dict
+from unlisted.query.remote_table import STAMP_HEADER
 from unlisted.server import wire
 from unlisted.server.bodies import RELEASE_TYPES, dataset_body, json_response, past_body, release_response
 from unlisted.server.entrance import Name, Who, caller_gone, desk_of, problems_of, router_for

@@ -17,8 +17,8 @@ from unlisted.ledger.amounts import Amount
 from unlisted.ledger.answers import StoredAnswer, stored_answer, stored_answers
 from unlisted.ledger.entries import Entry
 from unlisted.ledger.ledger import Ledger
-from unlisted.plans import Plan
-from unlisted.releases import Release
+from unlisted.query.plan import Plan
+from unlisted.release.release import Release
 from unlisted.server.config import Config, Offer, StreamOffer
 from unlisted.server.keys import Caller, KeyRing
 from unlisted.server.lockout import Lockout

@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from threading import Event
 
-from unlisted.bills import Bill, Deliver, Paid, Payer
 from unlisted.privacy.guarantee import Guarantee
-from unlisted.releases import Release
+from unlisted.query.charging import Bill, Deliver, Paid, Payer
+from unlisted.release.release import Release
 
 
 @dataclass(frozen=True)

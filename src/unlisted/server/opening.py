@@ -8,15 +8,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
-from unlisted.asking import PrivateTable, table
 from unlisted.errors import InvalidArgumentError, StreamError
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.state import DatasetState
 from unlisted.ledger.terms import amount_of
+from unlisted.query.private_table import PrivateTable, table
 from unlisted.server.config import Config, Offer, StreamOffer
 from unlisted.streams.stream import Stream
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.question import require_column
+from unlisted.tables.count_query import require_column
 from unlisted.tables.table import source_name
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from unlisted.charts import chart_bytes
 from unlisted.errors import AccessError
+from unlisted.release.charts import chart_bytes
 from unlisted.server import wire
 from unlisted.server.bodies import json_response, rows_body
 from unlisted.server.config import StreamOffer

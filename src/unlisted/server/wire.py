@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, create_model
 
-from unlisted.server.questions import Asked, Kind
-from unlisted.tables.question import LONGEST_LABEL
+from unlisted.query.options import AMOUNTS, Option
+from unlisted.query.questions import KINDS, own_options
+from unlisted.server.questions import Asked
 
 Positive = (
     Annotated[StrictInt, Field(gt=0)]
@@ -51,43 +52,70 @@ _KINDS = (
     "`histogram` (counts of all values), `top` (a ranking), `top-histogram` (counts of the largest values) or "
     "`labels` (the values alone)."
 )
-_METHODS = (
-    "How. For `labels`: `counts`, `optimal`, `weighted`, `sips` or `adaptive`. For `top`: `gumbel`, or `labels` "
-    "to find the values first and rank them then, which needs a bound on items per user."
-)
+_LONGEST_WHERE, _MOST_COLUMNS, _LARGEST_LABEL = 10_000, 8, 65_536
 
 
-class QuestionBody(BaseModel):
+class _Question(BaseModel):
     """A question about a data set. Which fields go with which question is as in the library."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": list(EXAMPLES.values())})
 
-    question: Kind = Field(description=_KINDS)
-    items: list[Column] = Field(min_length=1, max_length=8, description="The columns that together name an item.")
-    epsilon: Positive | None = Field(None, description="The ε of the whole question; δ is then the total.")
-    rho: Positive | None = Field(None, description="The ρ of the whole question, in place of ε.")
-    delta: Positive | None = Field(None, description="The chance that a rare value slips out, such as 1e-8.")
-    per_item_epsilon: Positive | None = Field(None, description="For `top`: the ε of each draw.")
-    items_per_user: Whole | None = Field(None, description="The most items one user counts for.")
-    count: Literal["users", "rows"] = Field("users", description="What is counted; `labels` takes users only.")
-    rows_per_item: Whole | None = Field(None, description="When rows are counted: the most of one user an item.")
-    where: StrictStr | None = Field(None, max_length=10_000, description="A condition on rows.")
-    noise: Literal["auto", "laplace", "gaussian"] = Field("auto", description="The law of the noise.")
-    method: Literal["auto", "counts", "optimal", "weighted", "sips", "adaptive", "gumbel", "labels"] = Field(
-        "auto", description=_METHODS
-    )
-    k: Whole | None = Field(None, description="For `top`: how many values to rank.")
-    fetch: Whole | Literal["all"] | None = Field(None, description="From how many of the largest counts.")
-    counts: StrictBool = Field(default=False, description="For `top`: also the winners' counts.")
-    max_label_bytes: Annotated[StrictInt, Field(ge=1, le=65_536)] = Field(
-        LONGEST_LABEL, description="Longer labels are not counted."
+    question: Literal[tuple(KINDS)] = Field(description=_KINDS)  # type: ignore[valid-type]
+    items: list[Column] = Field(
+        min_length=1, max_length=_MOST_COLUMNS, description="The columns that together name an item."
     )
     plan_sha256: Digest | None = Field(None, description="From a preview: refuse to run any other plan.")
 
     def asked(self) -> Asked:
         """Return the question as the desk takes it."""
-        told = {name: value for name, value in self.__dict__.items() if name != "plan_sha256"}
-        return Asked(**{**told, "items": tuple(self.items)})
+        told = {name: getattr(self, name) for name in _offered()}
+        return Asked.of(self.question, tuple(self.items), told)
+
+
+def _offered() -> dict[str, tuple[Option, list[str]]]:
+    """Return every option that a body may have, and the kinds of question that have it."""
+    found: dict[str, tuple[Option, list[str]]] = {name: (about, list(KINDS)) for name, about in AMOUNTS.items()}
+    for kind in KINDS.values():
+        for name, about in own_options(kind).items():
+            if name != "items" and not about.owners:
+                found.setdefault(name, (about, []))[1].append(kind.kind)
+    return found
+
+
+def _as_field(name: str, about: Option, kinds: list[str]) -> tuple[Any, Any]:
+    """Return the type of an option in a body, and its description. None is what was not said."""
+    choices = dict.fromkeys(word for kind in kinds for word in _choices(kind, name))
+    shapes: dict[str, Any] = {
+        "amount": Positive,
+        "whole": Whole,
+        "switch": StrictBool,
+        "text": Annotated[StrictStr, Field(max_length=_LONGEST_WHERE)],
+        "choice": Literal[tuple(choices)] if choices else None,
+    }
+    shape = shapes[about.kind]
+    if name == "fetch":
+        shape = Whole | Literal["all"]
+    if name == "max_label_bytes":
+        shape = Annotated[StrictInt, Field(ge=1, le=_LARGEST_LABEL)]
+    only = "" if len(kinds) == len(KINDS) else f"For {', '.join(f'`{one}`' for one in kinds)}. "
+    helps = dict.fromkeys(own_options(KINDS[kind])[name].help for kind in kinds) if name not in AMOUNTS else {}
+    return shape | None, Field(None, description=only + (" ".join(helps) or about.help))
+
+
+def _choices(kind: str, name: str) -> tuple[str, ...]:
+    about = own_options(KINDS[kind]).get(name)
+    return () if about is None else about.choices
+
+
+if TYPE_CHECKING:
+    QuestionBody = _Question
+else:
+    QuestionBody = create_model(
+        "QuestionBody",
+        __base__=_Question,
+        __doc__=_Question.__doc__,
+        **{name: _as_field(name, about, kinds) for name, (about, kinds) in _offered().items()},
+    )
 
 
 class Guarantee(BaseModel):

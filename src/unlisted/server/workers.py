@@ -18,8 +18,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from unlisted.errors import AccessError, ChargedFailureError, InvalidArgumentError, UnlistedError
-from unlisted.plans import Plan
-from unlisted.releases import Release
+from unlisted.query.plan import Plan
+from unlisted.release.release import Release
 from unlisted.server.config import Limits
 from unlisted.server.fixed_time import FixedTime, PaysAtFixedTime
 from unlisted.tables.cancelling import Cancellation

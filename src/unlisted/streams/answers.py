@@ -22,7 +22,7 @@ from unlisted.mechanisms.whole_numbers import to_arrow
 from unlisted.noise import intervals
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.sensitivity import Sensitivity
-from unlisted.releases import Release, item_columns
+from unlisted.release.release import Release, item_columns
 from unlisted.streams.settings import ROUND, Settings
 
 

@@ -25,11 +25,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from unlisted.bills import Bill, Payer, require_payer
 from unlisted.errors import InvalidArgumentError, StreamError
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.guarantee import Guarantee
-from unlisted.releases import Release
+from unlisted.query.charging import Bill, Payer, require_payer
+from unlisted.release.release import Release
 from unlisted.streams.disk import (
     PRIVATE_FOLDER,
     continue_journal,

@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unlisted.asking import PrivateTable
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.running_state import digest_of, in_order
 from unlisted.noise.keyed import NoiseKey
+from unlisted.query.private_table import PrivateTable
 from unlisted.streams.contributions import TAG, as_labels
 from unlisted.streams.settings import Settings
 from unlisted.tables.bounding import bounded_pairs, item_columns, keys_of, total_of

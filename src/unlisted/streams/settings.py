@@ -19,7 +19,7 @@ from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import whole
 from unlisted.privacy.sensitivity import Sensitivity
-from unlisted.tables.question import LONGEST_LABEL, Question
+from unlisted.tables.count_query import LONGEST_LABEL, CountQuery
 
 Unit = Literal["event", "user"]
 ROUND = "round"
@@ -113,7 +113,7 @@ class Settings:
         return Sensitivity(self.items_per_event, self.count_per_item)
 
     @cached_property
-    def question(self) -> Question:
+    def question(self) -> CountQuery:
         """What is asked of every round."""
         return _question(self.items_per_event, asdict(self))
 
@@ -192,9 +192,9 @@ def _complete(options: StreamOptions) -> dict[str, Any]:
     return asked
 
 
-def _question(items_per_event: int, asked: dict[str, Any]) -> Question:
+def _question(items_per_event: int, asked: dict[str, Any]) -> CountQuery:
     several = asked["count_per_item"] > 1
-    question = Question(
+    question = CountQuery(
         asked["item"],
         count="rows" if several else "users",
         rows_per_item=asked["count_per_item"] if several else None,

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import pyarrow as pa
 
-from unlisted.bills import Payer
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.planning import require_budget
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.numbers import whole
-from unlisted.releases import Release, promise
+from unlisted.query.charging import Payer
+from unlisted.query.options import require_budget
+from unlisted.release.release import Release, promise
 from unlisted.streams import folder
 from unlisted.streams.answers import joined, released
 from unlisted.streams.contributions import Contributions
@@ -144,7 +144,7 @@ class Stream:
 
     def chart(self, items: Iterable[Any] | None = None, most: int = 10) -> altair.LayerChart:
         """Draw running counts with their error bands: of these items, or of the largest of the last release."""
-        from unlisted.charts import stream_chart  # noqa: PLC0415 - an extra
+        from unlisted.release.charts import stream_chart  # noqa: PLC0415 - an extra
 
         return stream_chart(self.export(), None if items is None else list(items), whole("most", most))
 

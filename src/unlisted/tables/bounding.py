@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.bits import fresh_bits
 from unlisted.tables.column_types import ColumnType
+from unlisted.tables.count_query import CountQuery
 from unlisted.tables.engines.engine import SOURCE, Engine, OwnKey
-from unlisted.tables.question import Question
 from unlisted.tables.thinning import thinning
 
 SECRET_BYTES = 16
@@ -96,7 +96,7 @@ class ItemColumn:
         return f'"z{self.at}"'
 
 
-def item_columns(question: Question, columns: Mapping[str, ColumnType]) -> tuple[ItemColumn, ...]:
+def item_columns(question: CountQuery, columns: Mapping[str, ColumnType]) -> tuple[ItemColumn, ...]:
     """Return the columns of the question's items."""
     return tuple(ItemColumn(name, columns[name], at) for at, name in enumerate(question.items))
 
@@ -106,7 +106,7 @@ def keys_of(items: tuple[ItemColumn, ...]) -> str:
     return ", ".join(key for item in items for key in item.keys)
 
 
-def bounded_counts(engine: Engine, user: str, question: Question, secret: bytes) -> str:
+def bounded_counts(engine: Engine, user: str, question: CountQuery, secret: bytes) -> str:
     """Return the query whose rows are the items (`i0`, `i1`, ...) with their bounded counts `n`."""
     items = item_columns(question, engine.columns())
     keys, total = keys_of(items), total_of(question)
@@ -117,18 +117,18 @@ def bounded_counts(engine: Engine, user: str, question: Question, secret: bytes)
     return f'{kept}\nSELECT {keys}, {total} AS "n" FROM "kept" GROUP BY {keys}'
 
 
-def bounded_pairs(engine: Engine, user: str, question: Question, secret: bytes) -> str:
+def bounded_pairs(engine: Engine, user: str, question: CountQuery, secret: bytes) -> str:
     """Return the query for the pairs that bounded counts are made from: user `u`, item, and `m` if rows count."""
     carried = f'"u", {_counted(question, item_columns(question, engine.columns()))}'
     return f'{_kept(engine, user, question, secret, carried=carried)}\nSELECT {carried} FROM "kept"'
 
 
-def _counted(question: Question, items: tuple[ItemColumn, ...]) -> str:
+def _counted(question: CountQuery, items: tuple[ItemColumn, ...]) -> str:
     """List the names of what is counted: the item, and how often where rows are counted."""
     return keys_of(items) if question.count == "users" else f'{keys_of(items)}, "m"'
 
 
-def _kept(engine: Engine, user: str, question: Question, secret: bytes, *, carried: str) -> str:
+def _kept(engine: Engine, user: str, question: CountQuery, secret: bytes, *, carried: str) -> str:
     """Return the clauses in which `kept` are the question's pairs within the bound, of which names are carried."""
     items = item_columns(question, engine.columns())
     pairs = distinct_pairs(engine, user, question, items)
@@ -190,7 +190,7 @@ class Choice:
         return f"LEFT(SHA256({encoded}), {KEY_DIGITS})"
 
 
-def distinct_pairs(engine: Engine, user: str, question: Question, items: tuple[ItemColumn, ...]) -> str:
+def distinct_pairs(engine: Engine, user: str, question: CountQuery, items: tuple[ItemColumn, ...]) -> str:
     """Return the query for the distinct pairs of user `u` and item, with `m` rows each if rows are counted."""
     values = ", ".join(f"{engine.plain(item.source)} AS {item.value}" for item in items)
     rows = f'SELECT {engine.plain(user)} AS "u", {values} FROM "{SOURCE}"'
@@ -208,6 +208,6 @@ def distinct_pairs(engine: Engine, user: str, question: Question, items: tuple[I
     return f'SELECT "u", {keys}, LEAST(COUNT(*), {most}) AS "m" FROM ({good}) AS "good" GROUP BY "u", {keys}'
 
 
-def total_of(question: Question) -> str:
+def total_of(question: CountQuery) -> str:
     """Return what adds up the pairs of an item."""
     return "COUNT(*)" if question.count == "users" else 'CAST(SUM("m") AS BIGINT)'

@@ -28,9 +28,9 @@ from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.profile import CountProfile
 from unlisted.privacy.numbers import whole
 from unlisted.tables.bounding import ItemColumn, bounded_counts, item_columns
+from unlisted.tables.count_query import CountQuery
 from unlisted.tables.engines.engine import ManyMachines, World
 from unlisted.tables.failures import OWNER_LOG, charged
-from unlisted.tables.question import Question
 from unlisted.tables.spreading import spread_fetch_query
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ KEPT = "unlisted_bounded"
 WANTED = "unlisted_wanted"
 
 
-def count_top(table: Table, question: Question, *, fetch: int, secret: bytes) -> BoundedCounts:
+def count_top(table: Table, question: CountQuery, *, fetch: int, secret: bytes) -> BoundedCounts:
     """Return the k̄ + 1 largest counts, k̄ = `fetch`; ties at the cut are broken by the label, as bytes."""
     fetch = whole("fetch", fetch)
     rows = table.rows(question)
@@ -56,7 +56,7 @@ def count_top(table: Table, question: Question, *, fetch: int, secret: bytes) ->
 
 @contextmanager
 def count_all(
-    table: Table, question: Question, *, cut: int, secret: bytes
+    table: Table, question: CountQuery, *, cut: int, secret: bytes
 ) -> Iterator[BoundedCounts | CountProfile]:
     """Yield all bounded counts: one by one, or those up to `cut` as a profile whose labels can be fetched.
 
@@ -105,7 +105,7 @@ class _Histogram:
     """The bounded counts that one world keeps."""
 
     world: World
-    question: Question
+    question: CountQuery
     items: tuple[ItemColumn, ...]
     many_machines: bool
 
@@ -144,7 +144,7 @@ def selected(items: tuple[ItemColumn, ...]) -> str:
     return ", ".join(item.label for item in items)
 
 
-def labels_of(found: pa.Table, question: Question) -> pa.Array:
+def labels_of(found: pa.Table, question: CountQuery) -> pa.Array:
     """Return the items of an answer as one array: the column itself, or a struct of several."""
     columns = [found.column(f"i{at}").combine_chunks() for at in range(len(question.items))]
     if len(columns) == 1:

@@ -8,8 +8,8 @@ from typing import Any
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
+from unlisted.tables.count_query import CountQuery, require_column
 from unlisted.tables.engines.engine import Engine, Rows
-from unlisted.tables.question import Question, require_column
 
 SOURCES = (
     "a path or glob of Parquet, CSV or JSON lines files, a DuckDB file or a PostgreSQL URL with table=, a data "
@@ -37,7 +37,7 @@ class Table:
         require_column("user", self.user, columns)
         return columns
 
-    def rows(self, question: Question) -> Rows:
+    def rows(self, question: CountQuery) -> Rows:
         """Check a question against the columns, without touching a row, and say what it will read."""
         return question.rows(self.user, self.columns())
 

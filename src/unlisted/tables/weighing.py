@@ -29,10 +29,10 @@ from unlisted.mechanisms.scales import Scales
 from unlisted.mechanisms.whole_numbers import to_numpy
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.tables.bounding import Choice, ItemColumn, distinct_pairs, item_columns, keys_of
+from unlisted.tables.count_query import CountQuery
 from unlisted.tables.counting import in_order, labels_of, selected
 from unlisted.tables.engines.engine import World
 from unlisted.tables.failures import OWNER_LOG, charged
-from unlisted.tables.question import Question
 
 if TYPE_CHECKING:
     from unlisted.tables.table import Table
@@ -46,7 +46,7 @@ PLACES = "unlisted_places"
 
 
 @contextmanager
-def weighed(table: Table, question: Question, secret: bytes) -> Iterator[Scales]:
+def weighed(table: Table, question: CountQuery, secret: bytes) -> Iterator[Scales]:
     """Yield scales for the labels of a question, which work until the context ends.
 
     How many items a user keeps is said each time the labels are weighed; the question's own bound is not used.
@@ -206,7 +206,7 @@ class _EngineScales:
     """The pairs that one world keeps, weighed there. What a world keeps cannot be replaced: names are numbered."""
 
     world: World
-    question: Question
+    question: CountQuery
     choice: Choice
     _weighings: int = 0
     _bucket: str = ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,9 +9,29 @@ import pytest
 from unlisted.errors import InvalidArgumentError
 from unlisted.server.console.drafts import Draft
 from unlisted.server.console.forms import Form
+from unlisted.server.desk import DatasetView
 from unlisted.server.questions import Asked
+from unlisted.tables.column_types import ColumnType
 
-DRAFT = Draft(item=("query",), items_per_user="10", rows_per_item="3")
+VIEW = DatasetView(
+    name="searches",
+    description="",
+    user="user",
+    items={"query": ColumnType.TEXT, "device": ColumnType.TEXT},
+    filters={},
+    items_per_user=10,
+    rows_per_item=3,
+    adjacency="add_remove",
+    version=None,
+    account=None,
+)
+DRAFT = Draft.blank(VIEW)
+
+
+def changed_to(changed: dict[str, Any]) -> Draft:
+    """Return the form with some fields typed otherwise, the columns among them."""
+    typed = {name: text for name, text in changed.items() if name != "item"}
+    return Draft(changed.get("item", DRAFT.item), {**DRAFT.typed, **typed})
 
 
 def test_a_draft_survives_a_form() -> None:
@@ -21,44 +40,32 @@ def test_a_draft_survives_a_form() -> None:
 
 def test_all_counts() -> None:
     asked = DRAFT.asked()
-    assert (asked.question, asked.items, asked.items_per_user, asked.noise) == (
-        "histogram",
-        ("query",),
-        10,
-        "auto",
-    )
-    assert (asked.k, asked.fetch, asked.rows_per_item, asked.where, asked.counts) == (
-        None,
-        None,
-        None,
-        None,
-        False,
-    )
+    assert (asked.question, asked.items) == ("histogram", ("query",))
+    assert (asked.said["items_per_user"], asked.said["noise"]) == (10, "auto")
+    assert not {"k", "fetch", "rows_per_item", "where", "counts"} & set(asked.said)
 
 
 def test_a_ranking_takes_no_bound_and_no_noise() -> None:
-    asked = replace(DRAFT, question="top", noise="laplace", counts="yes").asked()
-    assert (asked.k, asked.fetch, asked.counts) == (20, 1000, True)
-    assert (asked.items_per_user, asked.noise) == (None, "auto")
+    said = DRAFT.but(question="top", noise="laplace", counts="yes").asked().said
+    assert (said["k"], said["fetch"], said["counts"]) == (20, 1000, True)
+    assert not {"items_per_user", "noise"} & set(said)
 
 
 def test_a_ranking_of_labels_takes_a_bound_and_looks_at_no_largest_counts() -> None:
-    asked = replace(DRAFT, question="top", ranking="labels", count="rows").asked()
-    assert (asked.method, asked.items_per_user, asked.k) == ("labels", 10, 20)
-    assert (asked.fetch, asked.count, asked.rows_per_item) == (None, "users", None)
-    assert replace(DRAFT, question="top").asked().method == "gumbel"
+    said = DRAFT.but(question="top", ranking="labels", count="rows").asked().said
+    assert (said["method"], said["items_per_user"], said["k"]) == ("labels", 10, 20)
+    assert not {"fetch", "count", "rows_per_item"} & set(said)
+    assert DRAFT.but(question="top").asked().said["method"] == "gumbel"
 
 
 def test_labels_are_found_by_users() -> None:
-    asked = replace(
-        DRAFT, question="labels", method="sips", count="rows", noise="laplace", counts="yes", ranking="x"
-    )
-    expected = Asked("labels", ("query",), "1", delta="1e-8", items_per_user=10, method="sips")
-    assert asked.asked() == expected
+    asked = DRAFT.but(question="labels", method="sips", count="rows", noise="laplace", counts="yes", ranking="x")
+    said = {"epsilon": "1", "delta": "1e-8", "items_per_user": 10, "method": "sips", "max_label_bytes": 1024}
+    assert asked.asked() == Asked.of("labels", ("query",), said)
 
 
 def test_rows_have_their_bound() -> None:
-    assert replace(DRAFT, count="rows").asked().rows_per_item == 3
+    assert DRAFT.but(count="rows").asked().said["rows_per_item"] == 3
 
 
 @pytest.mark.parametrize(
@@ -81,5 +88,5 @@ def test_rows_have_their_bound() -> None:
 )
 def test_what_cannot_be_read_is_refused(changed: dict[str, Any], argument: str) -> None:
     with pytest.raises(InvalidArgumentError) as refused:
-        replace(DRAFT, **changed).asked()
+        changed_to(changed).asked()
     assert refused.value.argument == argument

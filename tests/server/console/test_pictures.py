@@ -11,7 +11,7 @@ import pytest
 from markupsafe import Markup
 
 import unlisted as ul
-from unlisted.charts import release_chart, spending_chart
+from unlisted.release.charts import release_chart, spending_chart
 from unlisted.server.console import pictures
 from unlisted.server.console.pictures import picture
 

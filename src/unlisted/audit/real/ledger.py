@@ -13,12 +13,12 @@ from pathlib import Path
 from unlisted.audit.interactions import REFUSED
 from unlisted.audit.real.rows import output_of
 from unlisted.audit.subject import Output, Pair, Subject
-from unlisted.bills import Payer
 from unlisted.errors import BudgetRefusedError
-from unlisted.given_counts import counts
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.terms import ResultsBudget
-from unlisted.plans import Plan
+from unlisted.query.charging import Payer
+from unlisted.query.plan import Plan
+from unlisted.query.private_counts import counts
 
 Histogram = Mapping[str, int]
 Ask = Callable[[Histogram, Payer, tuple[Output, ...]], Plan | None]

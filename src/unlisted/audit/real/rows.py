@@ -12,11 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from unlisted.asking import PrivateTable, table
 from unlisted.audit.subject import BOTTOM, Output, Pair, Subject
-from unlisted.plans import Plan
 from unlisted.privacy.guarantee import Budget
-from unlisted.releases import Release
+from unlisted.query.plan import Plan
+from unlisted.query.private_table import PrivateTable, table
+from unlisted.release.release import Release
 
 Rows = list[tuple[str, str]]
 """(user, item)."""

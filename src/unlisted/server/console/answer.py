@@ -9,8 +9,8 @@ from fastapi import APIRouter, Path
 from markupsafe import Markup
 from starlette.responses import Response
 
-from unlisted.formats import as_csv, as_json, as_parquet
-from unlisted.releases import NUMBERS, Release, rows_of
+from unlisted.release.export import as_csv, as_json, as_parquet
+from unlisted.release.release import NUMBERS, Release, rows_of
 from unlisted.server.console.missing import why_missing
 from unlisted.server.console.pictures import picture
 from unlisted.server.console.visits import Signed

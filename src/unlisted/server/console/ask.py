@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from unlisted.errors import BudgetRefusedError, InvalidArgumentError
-from unlisted.plans import Plan
+from unlisted.query.plan import Plan
 from unlisted.server.console.budget_figures import Standing, standing_of
 from unlisted.server.console.drafts import Draft
 from unlisted.server.console.pictures import picture
@@ -42,7 +42,10 @@ RANKINGS = (
     ("labels", "values first, then their order", "no largest counts to look at; needs a bound on items per user"),
 )
 
-_MORE = ("delta", "items_per_user", "fetch", "count", "rows_per_item", "noise", "method", "ranking")
+_MORE = (
+    *("delta", "items_per_user", "fetch", "count", "rows_per_item", "noise", "method", "ranking"),
+    "max_label_bytes",
+)
 _EXAMPLES = {
     ColumnType.TEXT: "{} = 'some text'",
     ColumnType.DATE: "{} >= '2025-12-01'",

@@ -8,9 +8,9 @@ from fastapi import APIRouter
 from markupsafe import Markup
 from starlette.responses import Response
 
-from unlisted.charts import spending_chart
 from unlisted.ledger.entries import Entry
 from unlisted.ledger.export import entry_as_dict
+from unlisted.release.charts import spending_chart
 from unlisted.server.console.budget_figures import Part, Standing, dataset_part, standing_of
 from unlisted.server.console.pictures import picture
 from unlisted.server.console.visits import Signed, SignedIn

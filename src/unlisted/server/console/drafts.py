@@ -1,89 +1,122 @@
-"""A question as it stands in the form: texts, until it is asked."""
+"""A question as it stands in the form: texts, until it is asked.
+
+The form has a field for every option that a visitor may say (`query/questions.py`), under the option's name.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.label_planning import LabelMethod
-from unlisted.mechanisms.families import Noise
+from unlisted.query.options import AMOUNTS, Option
+from unlisted.query.questions import KINDS, Top, defaults_of, own_options
 from unlisted.server.console.forms import Form
 from unlisted.server.desk import DatasetView
-from unlisted.server.questions import Asked, Kind
-from unlisted.tables.question import Count
+from unlisted.server.questions import Asked
 
-Ranking = Literal["gumbel", "labels"]
+RANKINGS = ("gumbel", "labels")
 """The ways to rank. `auto` is not among them: a visitor sees in two previews which is better."""
+
+NOT_IN_THE_FORM = {
+    "items": "the columns are boxes to tick, and stand beside the texts",
+    "adjacency": "the owner of a data set decides whom it protects",
+    "rho": "the form asks for ε",
+    "per_item_epsilon": "the account that pays knows it, if it was opened with results and questions",
+}
+"""Options that the form does not have, and why."""
+
+_FIRST = {
+    "question": "histogram",
+    "epsilon": "1",
+    "delta": "1e-8",
+    "k": "20",
+    "fetch": "1000",
+    "ranking": "gumbel",
+}
+
+
+def _blank() -> dict[str, str]:
+    """Return every field of the form, and what stands in it first."""
+    found = dict.fromkeys(name for name in AMOUNTS if name not in NOT_IN_THE_FORM) | dict.fromkeys(_FIRST)
+    for kind in KINDS.values():
+        defaults = defaults_of(kind)
+        found |= {name: defaults.get(name) for name in own_options(kind) if name not in NOT_IN_THE_FORM}
+    return {name: _FIRST.get(name, "" if value in (None, False) else str(value)) for name, value in found.items()}
 
 
 @dataclass(frozen=True)
 class Draft:
-    """The fields of the form, each as it was typed."""
+    """The fields of the form, each as it was typed, and the columns that were ticked."""
 
     item: tuple[str, ...]
-    question: str = "histogram"
-    where: str = ""
-    epsilon: str = "1"
-    delta: str = "1e-8"
-    k: str = "20"
-    counts: str = ""
-    fetch: str = "1000"
-    items_per_user: str = ""
-    count: str = "users"
-    rows_per_item: str = ""
-    noise: str = "auto"
-    method: str = "auto"
-    ranking: str = "gumbel"
+    typed: Mapping[str, str]
+
+    def __getattr__(self, name: str) -> str:
+        try:
+            return self.__dict__["typed"][name]  # type: ignore[no-any-return]
+        except KeyError:
+            raise AttributeError(name) from None
 
     @staticmethod
     def blank(dataset: DatasetView) -> Draft:
         """Return the form as a visitor first meets it: one column, and the data set's own bounds."""
-        return Draft(
-            item=tuple(dataset.items)[:1],
-            items_per_user=str(dataset.items_per_user or ""),
-            rows_per_item=str(dataset.rows_per_item or ""),
-        )
+        bounds = {
+            "items_per_user": str(dataset.items_per_user or ""),
+            "rows_per_item": str(dataset.rows_per_item or ""),
+        }
+        return Draft(tuple(dataset.items)[:1], _blank() | bounds)
 
     @staticmethod
     def sent(form: Form) -> Draft:
         """Return the form as it was sent."""
-        typed = {one.name: form.one(one.name) for one in fields(Draft) if one.name != "item"}
-        return Draft(item=form.all("item"), **typed)
+        return Draft(form.all("item"), {name: form.one(name) for name in _blank()})
+
+    def but(self, **typed: str) -> Draft:
+        """Return the form with some fields typed otherwise."""
+        return replace(self, typed={**self.typed, **typed})
 
     def hidden(self) -> list[tuple[str, str]]:
         """Return the fields as another form can carry them along unseen."""
-        rest = [(one.name, getattr(self, one.name)) for one in fields(self) if one.name != "item"]
-        return [*(("item", name) for name in self.item), *rest]
+        return [*(("item", name) for name in self.item), *self.typed.items()]
 
     def asked(self) -> Asked:
         """Read the fields that this kind of question has."""
-        kind: Kind = _one_of("question", self.question, Kind)
-        ranking: Ranking | None = _one_of("ranking", self.ranking, Ranking) if kind == "top" else None
-        given: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "where": self.where or None}
-        if kind != "labels" and ranking != "labels":
-            given |= self._counting()
-        if kind == "top-histogram" or ranking == "gumbel":
-            given["fetch"] = _whole("fetch", self.fetch)
-        if ranking is not None:
-            given |= {"k": _whole("k", self.k), "counts": bool(self.counts), "method": ranking}
-        if ranking != "gumbel":
-            # A ranking by noise alone needs no bound on the items of a user.
-            given["items_per_user"] = _whole("items_per_user", self.items_per_user)
-        if kind in ("histogram", "top-histogram"):
-            given["noise"] = _one_of("noise", self.noise, Noise)
-        if kind == "labels":
-            given["method"] = _one_of("method", self.method, LabelMethod)
+        if self.question not in KINDS:
+            raise InvalidArgumentError("question", self.question, f"one of {', '.join(KINDS)}")
+        kind = KINDS[self.question]
         if not self.item:
             raise InvalidArgumentError("items", "nothing", "at least one column")
-        return Asked(kind, self.item, **given)
+        own = {name: about for name, about in own_options(kind).items() if name in self.typed}
+        read = {name: _read(name, about, self.typed[name]) for name, about in own.items() if name != "method"}
+        read |= {name: self.typed[name] for name in AMOUNTS if name in self.typed}
+        if "method" in own:
+            field, allowed = ("ranking", RANKINGS) if kind is Top else ("method", own["method"].choices)
+            read["method"] = _one_of(field, self.typed[field], allowed)
+        for name in _without(read):
+            read.pop(name, None)
+        return Asked.of(self.question, self.item, read)
 
-    def _counting(self) -> dict[str, Any]:
-        """Read what is counted: labels alone are found by users, and have no use for it."""
-        count: Count = _one_of("count", self.count, Count)
-        if count == "users":
-            return {"count": count}
-        return {"count": count, "rows_per_item": _whole("rows_per_item", self.rows_per_item)}
+
+def _without(read: Mapping[str, Any]) -> list[str]:
+    """Return the fields that have no meaning beside the others: the page hides them."""
+    hidden = [] if read.get("count") == "rows" else ["rows_per_item"]
+    if read.get("method") == "gumbel":
+        # A ranking by noise alone needs no bound on the items of a user.
+        hidden.append("items_per_user")
+    if read.get("method") == "labels":
+        hidden += ["fetch", "count", "rows_per_item"]
+    return hidden
+
+
+def _read(name: str, about: Option, typed: str) -> Any:
+    """Read one field as what its option holds."""
+    if about.kind == "whole":
+        return _whole(name, typed)
+    if about.kind == "switch":
+        return bool(typed)
+    return _one_of(name, typed, about.choices) if about.choices else typed or None
 
 
 def _whole(name: str, typed: str) -> int | None:
@@ -95,8 +128,7 @@ def _whole(name: str, typed: str) -> int | None:
     return int(digits)
 
 
-def _one_of(name: str, typed: str, choices: Any) -> Any:
-    allowed: tuple[str, ...] = get_args(choices)
+def _one_of(name: str, typed: str, allowed: tuple[str, ...]) -> str:
     if typed not in allowed:
         raise InvalidArgumentError(name, typed, f"one of {', '.join(allowed)}")
     return typed

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from unlisted.charts import chart_bytes
+from unlisted.release.charts import chart_bytes
 
 if TYPE_CHECKING:
     import altair

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from unlisted.privacy.rounding import round_down
-from unlisted.releases import NUMBERS, short_up
+from unlisted.release.release import NUMBERS, short_up
 from unlisted.server.console.hostile_text import shown
 
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.numbers import whole
-from unlisted.releases import NUMBERS, printable, short_up
+from unlisted.release.release import NUMBERS, printable, short_up
 
 if TYPE_CHECKING:
     import altair
 
-    from unlisted.plans import Plan
-    from unlisted.releases import Release
+    from unlisted.query.plan import Plan
+    from unlisted.release.release import Release
 
 _BLUE, _INK = "#3565a8", "#1f2933"
 _WIDTH, _PAGE_WIDTH = 520, 820

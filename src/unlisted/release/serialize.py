@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
-from unlisted.releases import Release, thawed
+from unlisted.release.release import Release, thawed
 
 RELEASE_FORMAT = b"unlisted release 1\n"
 """How a release begins; what begins otherwise is none."""

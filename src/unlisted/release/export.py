@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 
-from unlisted.releases import Release
+from unlisted.release.release import Release
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What a spreadsheet takes for the start of a formula."""

@@ -112,20 +112,20 @@ class Release:
 
     def chart(self, most: int = 30) -> altair.LayerChart:
         """Return a bar chart of the first rows with their error bars."""
-        from unlisted.charts import release_chart  # noqa: PLC0415 - an extra
+        from unlisted.release.charts import release_chart  # noqa: PLC0415 - an extra
 
         return release_chart(self, most)
 
     def to_bytes(self) -> bytes:
         """Return the release as bytes that `from_bytes` reads."""
-        from unlisted.release_bytes import release_to_bytes  # noqa: PLC0415 - it knows releases
+        from unlisted.release.serialize import release_to_bytes  # noqa: PLC0415 - it knows releases
 
         return release_to_bytes(self)
 
     @staticmethod
     def from_bytes(data: bytes) -> Release:
         """Read a release that `to_bytes` wrote."""
-        from unlisted.release_bytes import release_from_bytes  # noqa: PLC0415 - it knows releases
+        from unlisted.release.serialize import release_from_bytes  # noqa: PLC0415 - it knows releases
 
         return release_from_bytes(data)
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from unlisted.bills import Bill, Payer, require_payer
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
 from unlisted.mechanisms.accuracy import Accuracy
 from unlisted.mechanisms.answer import Answer
@@ -26,7 +25,17 @@ from unlisted.mechanisms.mechanism import CountSource, Mechanism
 from unlisted.mechanisms.whole_numbers import to_arrow
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
-from unlisted.releases import Release, frozen, guarantee_as_dict, item_columns, promise, short_up, shown_up, thawed
+from unlisted.query.charging import Bill, Payer, require_payer
+from unlisted.release.release import (
+    Release,
+    frozen,
+    guarantee_as_dict,
+    item_columns,
+    promise,
+    short_up,
+    shown_up,
+    thawed,
+)
 from unlisted.tables.failures import charged
 
 if TYPE_CHECKING:
@@ -118,7 +127,7 @@ class Plan:
 
     def chart(self) -> altair.LayerChart:
         """Return a chart of the chance to appear against the number of users who share an item."""
-        from unlisted.charts import plan_chart  # noqa: PLC0415 - an extra
+        from unlisted.release.charts import plan_chart  # noqa: PLC0415 - an extra
 
         return plan_chart(self)
 

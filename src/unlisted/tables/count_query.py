@@ -22,7 +22,7 @@ LONGEST_LABEL = 1024
 
 
 @dataclass(frozen=True)
-class Question:
+class CountQuery:
     """Count the items of each user, within bounds that one user cannot exceed.
 
     `items` are the columns that together name an item. `count` is "users" (how many have the item) or "rows" (how
@@ -41,7 +41,7 @@ class Question:
     adjacency: Adjacency = "add_remove"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "items", _item_columns(self.items))
+        object.__setattr__(self, "items", item_names(self.items))
         if self.count not in ("users", "rows"):
             raise InvalidArgumentError("count", self.count, "'users' or 'rows'")
         if self.count == "rows":
@@ -102,7 +102,7 @@ def _refuse_lookalikes(rows: Rows) -> None:
         raise InvalidArgumentError("columns", ", ".join(names), "names that differ in more than case", hint)
 
 
-def _item_columns(items: object) -> tuple[str, ...]:
+def item_names(items: object) -> tuple[str, ...]:
     """Read one name or several."""
     if isinstance(items, str):
         items = (items,)

@@ -1,0 +1,53 @@
+"""`unlisted histogram`, `top`, `top-histogram`, `labels`: one verb for each kind of question, and all alike.
+
+Their options are the fields of the question (`query/questions.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from unlisted.cli.groups import grouped
+from unlisted.cli.options import OutputOptions, PayerOptions, SourceOptions, question_options
+from unlisted.cli.output import run_and_write
+from unlisted.query.questions import Histogram, Labels, Question, Top, TopHistogram
+
+ABOUT: dict[type[Question], str] = {
+    Histogram: """Release the counts of a column's values, each with noise, if enough users share the value.
+
+    Nobody needs to know the values beforehand, and a value that only a few users have stays hidden.
+    """,
+    Top: """Rank the most common values of a column.
+
+    Only the order is released, so one user may hold any number of items. If fewer than k values are common
+    enough, the ranking ends early.
+    """,
+    TopHistogram: """Release the counts of the most common values, reading only the largest counts.
+
+    For engines that answer a top-k query quickly and a full one slowly. Values compete with the first count that
+    was left out.
+    """,
+    Labels: """Release the values of a column that enough users share: the values alone, without counts or order.
+
+    More of them come out than with `unlisted histogram` at the same price, where users have many values each.
+    """,
+}
+"""What each verb does, as its help says it."""
+
+
+def _verb(kind: type[Question]) -> Callable[..., None]:
+    """Return the verb that asks one kind of question."""
+
+    def ask(rows: SourceOptions, asked: Any, paid: PayerOptions, written: OutputOptions) -> None:
+        with paid.payer() as account:
+            question = kind.read(asked.said(rows.item), account)
+            plan = rows.open().plan(question, account=account)
+            run_and_write(plan, written, rows.source, paid.idempotency_key)
+
+    ask.__annotations__["asked"] = question_options(kind)
+    ask.__doc__ = ABOUT[kind]
+    return grouped(ask)
+
+
+histogram, top, top_histogram, labels = (_verb(kind) for kind in (Histogram, Top, TopHistogram, Labels))
