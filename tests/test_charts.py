@@ -212,7 +212,7 @@ def test_without_altair_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(builtins, "__import__", without)
     for attempt in (release.chart, lambda: require_format(Path("chart.svg"))):
-        with pytest.raises(ul.InvalidArgumentError, match=r'pip install "unlisted\[charts\]"'):
+        with pytest.raises(ul.MissingExtraError, match=r'pip install "unlisted\[charts\]"'):
             attempt()
 
 

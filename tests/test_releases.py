@@ -455,7 +455,7 @@ def test_a_missing_extra_says_how_to_get_it(
         return real(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ul.InvalidArgumentError, match=rf'pip install "unlisted\[{package}\]"'):
+    with pytest.raises(ul.MissingExtraError, match=rf'pip install "unlisted\[{package}\]"'):
         getattr(release, f"to_{package}")()
 
 

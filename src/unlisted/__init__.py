@@ -17,8 +17,8 @@ A release is bounded counts, exact noise, and a price whose ceiling is reserved 
     cli/         one verb a file
 """
 
-import importlib
-import typing
+import importlib as _importlib
+import typing as _typing
 
 from unlisted.errors import (
     AccessError,
@@ -27,12 +27,15 @@ from unlisted.errors import (
     InvalidArgumentError,
     InvalidCountsError,
     LedgerError,
+    MissingExtraError,
     StreamError,
     UnlistedError,
 )
-from unlisted.ledger import extra as ledger_extra
 from unlisted.ledger.terms import ResultsBudget
+from unlisted.mechanisms.accuracy import Accuracy
+from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.mechanism import AllCounts, Description, LargestCounts, Mechanism, Weights
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
 from unlisted.mechanisms.running_histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
@@ -48,7 +51,7 @@ from unlisted.query.private_counts import PrivateCounts, counts
 from unlisted.query.private_table import PrivateTable, table
 from unlisted.release.release import Release
 
-if typing.TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from unlisted.ledger.ledger import Ledger
     from unlisted.query.remote_table import connect
     from unlisted.streams.stream import Stream
@@ -57,19 +60,26 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AccessError",
+    "Accuracy",
+    "AllCounts",
+    "Answer",
     "BoundedCounts",
     "Budget",
     "BudgetRefusedError",
     "ChargedFailureError",
+    "Description",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "EpsilonDelta",
     "Guarantee",
     "InvalidArgumentError",
     "InvalidCountsError",
+    "LargestCounts",
     "Law",
     "Ledger",
     "LedgerError",
+    "Mechanism",
+    "MissingExtraError",
     "PayWhatYouGet",
     "Plan",
     "PrivateCounts",
@@ -85,21 +95,26 @@ __all__ = [
     "TopHistogram",
     "TopK",
     "UnlistedError",
+    "Weights",
     "connect",
     "counts",
     "table",
 ]
 
 
-_LATER: dict[str, typing.Callable[[], typing.Any]] = {
-    "Ledger": ledger_extra.ledger_class,
-    "Stream": lambda: importlib.import_module("unlisted.streams.stream").Stream,
-    "connect": lambda: importlib.import_module("unlisted.query.remote_table").connect,
+_LATER = {
+    "Ledger": "unlisted.ledger.extra",
+    "Stream": "unlisted.streams.stream",
+    "connect": "unlisted.query.remote_table",
 }
-"""What most programs never touch, and what needs an extra: imported on first use."""
+"""What most programs never touch, or what needs an extra: imported on first use."""
 
 
-def __getattr__(name: str) -> typing.Any:
+def __getattr__(name: str) -> _typing.Any:
     if name in _LATER:
-        return _LATER[name]()
+        return getattr(_importlib.import_module(_LATER[name]), name)
     raise AttributeError(f"module 'unlisted' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"])

@@ -16,6 +16,7 @@ __all__ = [
     "InvalidArgumentError",
     "InvalidCountsError",
     "LedgerError",
+    "MissingExtraError",
     "StreamError",
     "UnlistedError",
 ]
@@ -44,6 +45,17 @@ class InvalidCountsError(UnlistedError, ValueError):
 
 class BudgetRefusedError(UnlistedError):
     """The question does not fit into what is left. It cost nothing."""
+
+
+class MissingExtraError(UnlistedError, ImportError):
+    """Something needs a package that is not installed. Nothing was touched and nothing was charged.
+
+    `extra` is the extra of `unlisted` that brings the package.
+    """
+
+    def __init__(self, what: str, package: str, extra: str) -> None:
+        self.extra = extra
+        super().__init__(f'{what} needs {package}, which is not installed. Run: pip install "unlisted[{extra}]"')
 
 
 class LedgerError(UnlistedError):

@@ -69,3 +69,37 @@ def test_public_names_are_in_the_reference() -> None:
 
 def test_the_version_is_a_version() -> None:
     assert [part.isdigit() for part in unlisted.__version__.split(".")[:2]] == [True, True]
+
+
+def test_looking_around_shows_what_is_public_and_nothing_else() -> None:
+    shown = [name for name in dir(unlisted) if not name.startswith("__")]
+    assert shown == unlisted.__all__
+    assert {"Ledger", "Stream", "connect"} <= set(shown)
+
+
+WITHOUT_EXTRAS = """
+import importlib.abc, sys
+class Absent(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"sqlalchemy", "altair", "polars", "pandas", "fastapi"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Absent())
+import unlisted as ul
+from unlisted import *
+assert hasattr(ul, "Ledger") and hasattr(ul, "Stream") and hasattr(ul, "connect")
+for use in (lambda: ul.Ledger("x.db"), lambda: ul.counts(["a"], [9], items_per_user=1).histogram(
+        budget=ul.Budget(epsilon=1, delta=1e-8)).chart()):
+    try:
+        use()
+    except ImportError as missing:
+        assert isinstance(missing, ul.MissingExtraError)
+        print(missing)
+"""
+
+
+def test_a_missing_extra_is_an_import_error_that_names_the_command() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_EXTRAS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    ledger, chart = done.stdout.splitlines()
+    assert ledger == 'A ledger needs SQLAlchemy, which is not installed. Run: pip install "unlisted[ledger]"'
+    assert chart == 'A chart needs Altair, which is not installed. Run: pip install "unlisted[charts]"'

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from unlisted.errors import InvalidArgumentError
+from unlisted.errors import InvalidArgumentError, MissingExtraError
 
 
 def serve(
@@ -36,8 +36,7 @@ def serve(
         from unlisted.server import running  # noqa: PLC0415 - an extra
         from unlisted.server.config import read_config  # noqa: PLC0415 - an extra
     except ModuleNotFoundError:
-        hint = 'Run: pip install "unlisted[server]"'
-        raise InvalidArgumentError("serve", "no FastAPI", "run with FastAPI and uvicorn installed", hint) from None
+        raise MissingExtraError("The service", "FastAPI and uvicorn", "server") from None
     if config is not None:
         told = read_config(config)
         told = told if port is None else replace(told, port=port)

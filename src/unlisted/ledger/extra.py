@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from unlisted.errors import InvalidArgumentError
+from unlisted.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from unlisted.ledger.ledger import Ledger
+    from unlisted.ledger.ledger import Ledger as _Ledger
 
 
-def ledger_class() -> type[Ledger]:
+def ledger_class() -> type[_Ledger]:
     """Import `Ledger`, or say what to install."""
     try:
         from unlisted.ledger.ledger import Ledger  # noqa: PLC0415
     except ModuleNotFoundError:
-        hint = 'Run: pip install "unlisted[ledger]"'
-        raise InvalidArgumentError("ledger", "no SQLAlchemy", "used with SQLAlchemy installed", hint) from None
+        raise MissingExtraError("A ledger", "SQLAlchemy", "ledger") from None
     return Ledger
+
+
+class _Absent:
+    """Stands for `ul.Ledger` where SQLAlchemy is not installed, and says so when it is used."""
+
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        ledger_class()
+        raise AssertionError  # it is absent, so the line above raised
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Ledger":
+        raise AttributeError(name)
+    try:
+        return ledger_class()
+    except MissingExtraError:
+        return _Absent()

@@ -18,7 +18,7 @@ from urllib.parse import quote
 import sqlalchemy as sa
 from sqlalchemy import Connection, event
 
-from unlisted.errors import InvalidArgumentError, LedgerError
+from unlisted.errors import InvalidArgumentError, LedgerError, MissingExtraError
 from unlisted.ledger.failures import UncertainError
 from unlisted.ledger.schema import migrate, migrations, newest_known
 
@@ -112,8 +112,7 @@ class Store:
                 # All connections are kept: a new one logs in, and has the server plan every statement, anew.
                 return sa.create_engine(url, pool_size=16, max_overflow=0, pool_timeout=_PATIENCE_SECONDS)
             except ModuleNotFoundError:
-                hint = 'Run: pip install "unlisted[ledger,postgres]"'
-                raise InvalidArgumentError("ledger", "no psycopg", "used with psycopg installed", hint) from None
+                raise MissingExtraError("A ledger in PostgreSQL", "psycopg", "ledger,postgres") from None
         engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE_SECONDS, "check_same_thread": False})
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unlisted.errors import InvalidArgumentError
+from unlisted.errors import InvalidArgumentError, MissingExtraError
 from unlisted.privacy.numbers import whole
 from unlisted.release.release import NUMBERS, printable, short_up
 
@@ -260,16 +260,15 @@ def require_format(path: Path) -> None:
     """Refuse a file that no chart can be written to, before anything is spent on one."""
     if path.suffix.lower() not in _FORMATS:
         raise InvalidArgumentError("chart", str(path), f"a file that ends in {', '.join(_FORMATS)}")
-    _altair(str(path))
+    _altair()
 
 
-def _altair(chart: str = "a chart") -> Any:
+def _altair() -> Any:
     try:
         import altair  # noqa: PLC0415 - an extra
         import vl_convert  # noqa: F401, PLC0415 - writes SVG and PNG without a browser
     except ImportError:
-        allowed, hint = "left out while Altair is not installed", 'Run: pip install "unlisted[charts]"'
-        raise InvalidArgumentError("chart", chart, allowed, hint) from None
+        raise MissingExtraError("A chart", "Altair", "charts") from None
     return altair
 
 

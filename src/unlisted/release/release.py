@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from unlisted.errors import InvalidArgumentError
+from unlisted.errors import MissingExtraError
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.rounding import round_up
 
@@ -98,7 +98,7 @@ class Release:
         try:
             import polars as pl  # noqa: PLC0415 - an extra
         except ImportError:
-            raise _not_installed("polars") from None
+            raise MissingExtraError("A Polars data frame", "polars", "polars") from None
         frame = pl.from_arrow(self.table)
         return frame if isinstance(frame, pl.DataFrame) else frame.to_frame()
 
@@ -107,7 +107,7 @@ class Release:
         try:
             import pandas as pd  # noqa: F401, PLC0415 - an extra, which PyArrow imports by itself
         except ImportError:
-            raise _not_installed("pandas") from None
+            raise MissingExtraError("A pandas data frame", "pandas", "pandas") from None
         return self.table.to_pandas()
 
     def chart(self, most: int = 30) -> altair.LayerChart:
@@ -283,7 +283,3 @@ def _versions() -> dict[str, str]:
 
     others = {name: metadata.version(name) for name in ("cryptography", "duckdb", "numpy", "pyarrow")}
     return {"unlisted": __version__, "python": platform.python_version(), **others}
-
-
-def _not_installed(package: str) -> InvalidArgumentError:
-    return InvalidArgumentError(package, "missing", "installed", f'Run: pip install "unlisted[{package}]"')

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import exp
 
-from unlisted.errors import InvalidArgumentError
+from unlisted.errors import InvalidArgumentError, MissingExtraError
 from unlisted.tables.cancelling import interruptible
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.dialect import byte_length, is_wide, passing, subquery, translated
@@ -177,8 +177,7 @@ def _connected(url: str) -> Iterator[psycopg.Connection[Any]]:
     try:
         import psycopg  # noqa: PLC0415 - only where a server is used
     except ImportError:
-        hint = "Reading PostgreSQL needs its driver: pip install 'unlisted[postgres]'."
-        raise InvalidArgumentError("source", SHOWN_URL, ALLOWED_SOURCE, hint) from None
+        raise MissingExtraError("Reading PostgreSQL", "psycopg", "postgres") from None
     try:
         # Nothing is prepared: each statement is asked once, and poolers lose what is prepared.
         connection = psycopg.connect(url, autocommit=True, prepare_threshold=None, application_name="unlisted")
