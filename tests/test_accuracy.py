@@ -15,8 +15,8 @@ from tests.known_bits import KnownBits
 from tests.statistical.goodness import ALPHA
 
 import unlisted as ul
+from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.mechanisms.accuracy import PERCENTS
-from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.mechanism import Mechanism
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram

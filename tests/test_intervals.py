@@ -11,7 +11,7 @@ from scipy import stats
 from tests.known_bits import KnownBits
 from tests.statistical.goodness import ALPHA
 
-from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.noise import intervals

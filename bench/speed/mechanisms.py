@@ -21,8 +21,8 @@ from bench.measure import Side, interleaved, print_header, print_table, timed, t
 from bench.peers import OPENDP
 from numpy.typing import NDArray
 
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.profile import CountProfile
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.count_profile import CountProfile
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
 from unlisted.noise.discrete_gaussian import DiscreteGaussian

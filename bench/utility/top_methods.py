@@ -4,7 +4,7 @@
 
 For each table, k, budget and bound on items per user it prints how many of the true top k came out, by both ways
 and by what `auto` takes, and how often `auto` took the better one. With `--shares` it compares how much of ρ finds
-the labels. The rule of `unlisted/query/planner.py` and the share of `mechanisms/label_ranking_budget.py` were
+the labels. The rule of `query/planner.py` and the share of `partition_selection/then_rank_calibration.py` were
 fixed from what this prints.
 """
 
@@ -22,8 +22,8 @@ from bench.utility.bounded_tables import TABLES, Rows
 from bench.utility.labels import most_common
 
 import unlisted as ul
-from unlisted.mechanisms import label_ranking_budget
-from unlisted.mechanisms.label_ranking import LabelRanking
+from unlisted.mechanisms.partition_selection import then_rank_calibration as label_ranking_budget
+from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
 from unlisted.query.questions import RankingMethod
 
 LENGTHS = (5, 20, 100)

@@ -5,6 +5,7 @@ A release is bounded counts, exact noise, and a price whose ceiling is reserved 
     errors       every refusal a caller can meet
     privacy/     what is promised: guarantees, conversions, calibration
     noise/       exact integer noise, and the one door for randomness
+    counts/      what tables and mechanisms share: labels, bounded counts, weights
     mechanisms/  one idea a file, its proof beside it
     tables/      rows -> bounded counts, inside the engine
     release/     the answer: how it reads, is written, kept and drawn
@@ -20,6 +21,7 @@ A release is bounded counts, exact noise, and a price whose ceiling is reserved 
 import importlib as _importlib
 import typing as _typing
 
+from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import (
     AccessError,
     BudgetRefusedError,
@@ -34,10 +36,9 @@ from unlisted.errors import (
 from unlisted.ledger.terms import ResultsBudget
 from unlisted.mechanisms.accuracy import Accuracy
 from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.mechanism import AllCounts, Description, LargestCounts, Mechanism, Weights
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
-from unlisted.mechanisms.running_histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK

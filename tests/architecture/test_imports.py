@@ -12,6 +12,7 @@ ORDER = (
     "errors",
     "privacy",
     "noise",
+    "counts",
     "mechanisms",
     "tables",
     "release",

@@ -25,10 +25,10 @@ from unlisted.audit.label_subjects import (
 from unlisted.audit.normal_chances import chance_above
 from unlisted.audit.output_law import OutputLaw
 from unlisted.audit.subject import BOTTOM
-from unlisted.mechanisms.label_ranking import LabelRanking
-from unlisted.mechanisms.label_round import LabelRound
-from unlisted.mechanisms.label_selection import LabelSelection
-from unlisted.mechanisms.label_weights import UNIT, GivingBack, Weighing
+from unlisted.counts.weights import UNIT, GivingBack, Weighing
+from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
+from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
+from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 
 CROWD = {"a": 2, "ab": 3, "abc": 1, "c": 1}
 PLAIN, MANY = 1500, 100_000

@@ -18,9 +18,9 @@ from unlisted.audit.output_law import OutputLaw
 from unlisted.audit.ranking_laws import top_k_law
 from unlisted.audit.stream_laws import running_histogram_law
 from unlisted.audit.subject import BOTTOM
-from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
-from unlisted.mechanisms.running_histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK

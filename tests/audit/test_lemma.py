@@ -18,7 +18,7 @@ from unlisted.audit.output_law import OutputLaw, decimal_up
 from unlisted.audit.parts import best_loss, good_parts
 from unlisted.audit.ranking_laws import top_k_law
 from unlisted.audit.stream_laws import running_histogram_law
-from unlisted.mechanisms.running_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK

@@ -13,11 +13,11 @@ from typing import Any, Literal
 import pytest
 from tests.mechanisms.scripted_noise import TwoSidedGeometric
 
+from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary_tree import largest_popcount
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
-from unlisted.mechanisms.running_histogram import RunningHistogram
-from unlisted.mechanisms.running_tree import largest_popcount
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK

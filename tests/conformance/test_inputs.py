@@ -11,8 +11,8 @@ import pytest
 from tests.conformance.registry import ONE, Subject, those
 from tests.known_bits import KnownBits
 
+from unlisted.counts.bounded_counts import LARGEST_COUNT
 from unlisted.errors import InvalidArgumentError, InvalidCountsError, UnlistedError
-from unlisted.mechanisms.counts import LARGEST_COUNT
 from unlisted.privacy.sensitivity import Sensitivity
 
 LABELS = {

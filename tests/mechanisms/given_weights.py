@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.label_weights import Weighing
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.weights import Weighing
 from unlisted.privacy.sensitivity import Sensitivity
 
 

@@ -6,8 +6,8 @@ import hashlib
 import struct
 from collections.abc import Sequence
 
-from unlisted.mechanisms import labels as label_rules
-from unlisted.mechanisms.running_histogram import RunningHistogram
+from unlisted.counts import labels as label_rules
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.noise.keyed import NoiseKey
 
 Round = dict[str, int]

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.naming import said
 
+from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts, add_noise
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.counts import LARGEST_COUNT, BoundedCounts, add_noise
 from unlisted.privacy.sensitivity import Sensitivity
 
 ONE = Sensitivity(1)

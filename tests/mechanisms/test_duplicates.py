@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlisted.mechanisms import duplicates, labels
-from unlisted.mechanisms.duplicates import fingerprints, has_equal_rows
+from unlisted.counts import duplicates, labels
+from unlisted.counts.duplicates import fingerprints, has_equal_rows
 
 COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "text": (pa.string(), ["", "a", "a\0", "\0", "é", "ab", "ba", "a" * 70]),

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from tests.known_bits import KnownBits
 
+from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
-from unlisted.mechanisms.running_histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK

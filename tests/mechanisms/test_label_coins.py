@@ -13,9 +13,9 @@ from tests.known_bits import KnownBits
 from tests.mechanisms.given_weights import GivenWeights
 from tests.statistical.goodness import accepts, as_numbers, g_test, mean_test, rejects
 
+from unlisted.counts.weights import UNIT
 from unlisted.errors import ChargedFailureError
-from unlisted.mechanisms.label_coins import Coins
-from unlisted.mechanisms.label_weights import UNIT
+from unlisted.mechanisms.partition_selection.threshold_draws import Coins
 from unlisted.noise.normal_shift import normal_about
 
 COINS = Coins(5 * UNIT, Fraction(UNIT**2))

@@ -11,10 +11,10 @@ from tests.known_bits import KnownBits
 from tests.mechanisms.test_lazy_tail import profiled
 from tests.statistical.goodness import accepts, as_numbers, g_test, rejects
 
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.label_optimal import OptimalLabels
-from unlisted.mechanisms.profile import CountProfile
+from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.rounding import exp_down
 from unlisted.privacy.sensitivity import Sensitivity

@@ -7,13 +7,13 @@ from fractions import Fraction
 import pytest
 from tests.known_bits import KnownBits
 
+from unlisted.counts.listed_weights import ListedScales
+from unlisted.counts.weights import UNIT, Weighing
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.label_ranking import LabelRanking
-from unlisted.mechanisms.label_ranking_budget import LABELS_SHARE, label_ranking_for_budget
-from unlisted.mechanisms.label_round import LabelRound
-from unlisted.mechanisms.label_selection import LabelSelection
-from unlisted.mechanisms.label_weights import UNIT, Weighing
-from unlisted.mechanisms.listed_scales import ListedScales
+from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
+from unlisted.mechanisms.partition_selection.then_rank_calibration import LABELS_SHARE, label_ranking_for_budget
+from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
+from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.sensitivity import Adjacency

@@ -13,10 +13,10 @@ from tests.known_bits import KnownBits
 from tests.privacy.high_precision import mp, quick, real
 from tests.statistical.goodness import accepts, as_numbers, g_test, rejects
 
+from unlisted.counts.listed_weights import ListedScales
+from unlisted.counts.weights import UNIT, GivingBack, Weighing, full_weight
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.label_round import LabelRound
-from unlisted.mechanisms.label_weights import UNIT, GivingBack, Weighing, full_weight
-from unlisted.mechanisms.listed_scales import ListedScales
+from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
 from unlisted.noise.normal_shift import normal_about, normal_delta_up
 from unlisted.privacy.rounding import log_up
 

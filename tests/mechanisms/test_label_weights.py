@@ -21,8 +21,8 @@ from tests.mechanisms.weights_twin import (
 )
 from tests.privacy.high_precision import quick
 
-from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.label_weights import (
+from unlisted.counts.listed_weights import ListedScales
+from unlisted.counts.weights import (
     HEAVIEST,
     LARGEST_ITEMS,
     MOST_LABELS,
@@ -33,7 +33,7 @@ from unlisted.mechanisms.label_weights import (
     even_weight,
     full_weight,
 )
-from unlisted.mechanisms.listed_scales import ListedScales
+from unlisted.errors import InvalidArgumentError
 
 LABELS = "abcde"
 SETS = [frozenset(s) for n in range(1, 6) for s in itertools.combinations(LABELS, n)]

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.naming import said
 
+from unlisted.counts import labels as label_rules
 from unlisted.errors import InvalidCountsError
-from unlisted.mechanisms import labels as label_rules
 
 SORTED_LABELS = {
     "text": ["", " ", "A", "Z", "a", "aa", "e\u0301", "\u00e9", "\u03a9", "\u2126", "\U0001f600"],

@@ -16,9 +16,9 @@ from tests.known_bits import KnownBits
 from tests.mechanisms.small_worlds import mass_of
 from tests.statistical.goodness import accepts, as_numbers, g_test, rejects
 
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import ChargedFailureError, InvalidCountsError
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.profile import CountProfile
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.noise.discrete_gaussian import DiscreteGaussian

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from unlisted.mechanisms.label_weights import SHARES, UNIT, GivingBack, Weighing
-from unlisted.mechanisms.listed_scales import ListedScales
+from unlisted.counts.listed_weights import ListedScales
+from unlisted.counts.weights import SHARES, UNIT, GivingBack, Weighing
 
 
 def weights(scales: ListedScales, weighing: Weighing) -> dict[str, int]:

@@ -14,9 +14,9 @@ from tests.mechanisms.small_worlds import Thresholding, Window
 from tests.mechanisms.test_small_worlds import all_pairs
 from tests.statistical.goodness import accepts, g_test, rejects
 
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.profile import CountProfile
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
 from unlisted.privacy.sensitivity import Sensitivity

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.known_bits import KnownBits
 
+from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import BudgetRefusedError, InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
 from unlisted.mechanisms.top_k import Ranking, TopK
 from unlisted.noise.bits import Bits

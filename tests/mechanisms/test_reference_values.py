@@ -9,8 +9,8 @@ import pytest
 from tests.mechanisms.small_worlds import mass_of
 from tests.mechanisms.tree_failure import TreeFailure
 
-from unlisted.mechanisms.running_histogram import RunningHistogram
-from unlisted.mechanisms.running_tree import largest_popcount
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary_tree import largest_popcount
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK

@@ -10,8 +10,8 @@ from tests.known_bits import KnownBits
 from tests.mechanisms.small_worlds import Mass, mass_of, ranking_law, ranking_weights
 from tests.statistical.goodness import accepts, as_numbers, g_test, rejects
 
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.running_histogram import RunningHistogram
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.mechanisms.running_twin import Round, plainly
 
+from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.running_histogram import RunningHistogram
-from unlisted.mechanisms.running_state import RunningState
-from unlisted.mechanisms.running_tree import largest_popcount
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary_tree import largest_popcount
+from unlisted.mechanisms.continual.stream_state import RunningState
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.guarantee import Budget

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlisted.errors import InvalidCountsError
-from unlisted.mechanisms.running_labels import Column, LabelTable
+from unlisted.mechanisms.continual.label_table import Column, LabelTable
 
 PARTS = st.lists(st.lists(st.integers(0, 99), max_size=9), max_size=9)
 

@@ -14,7 +14,7 @@ import pytest
 from tests.mechanisms.promises import breach
 from tests.mechanisms.small_worlds import mass_of
 
-from unlisted.mechanisms.running_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.sensitivity import Sensitivity

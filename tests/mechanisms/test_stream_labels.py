@@ -7,9 +7,9 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from unlisted.mechanisms import labels as label_rules
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.running_histogram import RunningHistogram
+from unlisted.counts import labels as label_rules
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.sensitivity import Sensitivity
 

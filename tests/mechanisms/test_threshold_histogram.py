@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.known_bits import KnownBits
 from tests.mechanisms.scripted_noise import ScriptedLaw
 
+from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.mechanisms.scripted_noise import ScriptedLaw
 
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.profile import CountProfile
 from unlisted.mechanisms.top_histogram import TopHistogram, rivals
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.known_bits import KnownBits
 
+from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.top_k import Ranking, TopK
 from unlisted.mechanisms.top_k_budget import top_k_for_budget
 from unlisted.noise.discrete_gaussian import DiscreteGaussian

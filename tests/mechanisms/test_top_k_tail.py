@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.known_bits import KnownBits
 
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import ChargedFailureError, InvalidCountsError
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.profile import CountProfile
 from unlisted.mechanisms.top_k import Ranking, TopK
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.sensitivity import Sensitivity

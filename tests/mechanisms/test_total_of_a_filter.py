@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from unlisted.mechanisms.counts import BoundedCounts
+from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
 from unlisted.mechanisms.top_k import Ranking, TopK
 from unlisted.privacy.sensitivity import Sensitivity

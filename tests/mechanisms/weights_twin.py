@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from unlisted.mechanisms.label_weights import HEAVIEST, SHARES, GivingBack, even_weight, full_weight
+from unlisted.counts.weights import HEAVIEST, SHARES, GivingBack, even_weight, full_weight
 
 Items = frozenset[str]
 Weights = Mapping[str, Fraction]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from unlisted.mechanisms.running_tree import largest_popcount
+from unlisted.mechanisms.continual.binary_tree import largest_popcount
 from unlisted.release.release import Release
 from unlisted.streams import folder
 from unlisted.streams.settings import Settings

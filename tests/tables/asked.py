@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from tests.tables.twin import Label
 
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.profile import CountProfile
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.count_profile import CountProfile
 from unlisted.tables.count_query import CountQuery
 from unlisted.tables.counting import count_all, count_top
 from unlisted.tables.table import Table

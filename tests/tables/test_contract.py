@@ -18,7 +18,7 @@ from tests.tables import twin
 from tests.tables.asked import OTHER_SECRET, SECRET, all_counts, all_listed, question, small_counts, top_counts
 from tests.tables.engines import DATES_ARE_OBJECTS, EMPTY_TEXT_IS_MISSING, KEYS, MAKERS, Given
 
-from unlisted.mechanisms.profile import CountProfile
+from unlisted.counts.count_profile import CountProfile
 from unlisted.tables import bounding, counting
 from unlisted.tables.counting import count_all
 from unlisted.tables.engines.engine import OwnKey

@@ -15,9 +15,9 @@ import pyarrow.parquet
 import pytest
 from tests.tables.asked import SECRET, all_counts, question, small_counts
 
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.profile import CountProfile
 from unlisted.tables import counting
 from unlisted.tables.counting import count_all, count_top
 from unlisted.tables.engines.engine import Rows, World

@@ -13,7 +13,7 @@ from tests.tables import twin
 from tests.tables.asked import SECRET, all_counts, question
 
 import unlisted as ul
-from unlisted.mechanisms.profile import CountProfile
+from unlisted.counts.count_profile import CountProfile
 from unlisted.tables import bounding, counting, thinning
 from unlisted.tables.counting import count_all
 from unlisted.tables.engines.spark import SparkEngine

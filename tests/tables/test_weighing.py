@@ -17,11 +17,11 @@ from tests.tables import twin
 from tests.tables.asked import SECRET, labels, listed, question
 from tests.tables.engines import KEYS, MAKERS
 
+from unlisted.counts.bounded_counts import LARGEST_COUNT
+from unlisted.counts.listed_weights import ListedScales
+from unlisted.counts.weight_oracle import Scales
+from unlisted.counts.weights import HEAVIEST, SHARES, UNIT, GivingBack, Weighing
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
-from unlisted.mechanisms.counts import LARGEST_COUNT
-from unlisted.mechanisms.label_weights import HEAVIEST, SHARES, UNIT, GivingBack, Weighing
-from unlisted.mechanisms.listed_scales import ListedScales
-from unlisted.mechanisms.scales import Scales
 from unlisted.tables.engines.engine import Rows, World
 from unlisted.tables.table import Table, table
 from unlisted.tables.weighing import adapted, given_back, weighed

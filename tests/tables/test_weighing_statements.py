@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from unlisted.mechanisms.label_weights import UNIT, GivingBack
+from unlisted.counts.weights import UNIT, GivingBack
 from unlisted.tables.bounding import Choice, distinct_pairs, item_columns
 from unlisted.tables.count_query import CountQuery
 from unlisted.tables.engines.duckdb_files import file_engine

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unlisted.audit.subject import BOTTOM, Batch, Data
-from unlisted.mechanisms import labels as label_rules
-from unlisted.mechanisms.counts import BoundedCounts, Largest
-from unlisted.mechanisms.running_histogram import RunningHistogram
+from unlisted.counts import labels as label_rules
+from unlisted.counts.bounded_counts import BoundedCounts, Largest
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import TopK

@@ -14,8 +14,8 @@ from unlisted.audit.label_laws import in_order
 from unlisted.audit.neighbours import all_pairs, at_the_threshold, fresh_labels
 from unlisted.audit.output_law import OutputLaw, independent
 from unlisted.audit.subject import Batch, Data, Pair, Subject
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.label_optimal import OptimalLabels
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
 from unlisted.noise.bits import fresh_bits
 
 

@@ -17,10 +17,10 @@ from unlisted.audit.normal_chances import chance_above
 from unlisted.audit.output_law import ALL, DOWN, NONE, OutputLaw, independent
 from unlisted.audit.ranking_laws import draws
 from unlisted.audit.subject import BOTTOM
-from unlisted.mechanisms.label_ranking import LabelRanking
-from unlisted.mechanisms.label_round import LabelRound
-from unlisted.mechanisms.label_selection import LabelSelection
-from unlisted.mechanisms.label_weights import UNIT, GivingBack, Weighing
+from unlisted.counts.weights import UNIT, GivingBack, Weighing
+from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
+from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
+from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 
 Crowd = Mapping[str, int]
 """How many users have exactly the labels of a word, which are its letters."""

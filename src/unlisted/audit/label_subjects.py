@@ -25,12 +25,12 @@ from unlisted.audit.label_laws import (
     without,
 )
 from unlisted.audit.subject import BOTTOM, Batch, Data, Pair, Subject
-from unlisted.mechanisms.counts import LARGEST_COUNT
-from unlisted.mechanisms.label_ranking import LabelRanking
-from unlisted.mechanisms.label_round import LabelRound
-from unlisted.mechanisms.label_selection import LabelSelection
-from unlisted.mechanisms.label_weights import UNIT
-from unlisted.mechanisms.listed_scales import ListedScales
+from unlisted.counts.bounded_counts import LARGEST_COUNT
+from unlisted.counts.listed_weights import ListedScales
+from unlisted.counts.weights import UNIT
+from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
+from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
+from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 from unlisted.noise.bits import Bits, fresh_bits
 
 OpenBits = Callable[[], Bits]

@@ -21,16 +21,16 @@ from unlisted.audit.neighbours import all_pairs, at_the_threshold, fresh_labels,
 from unlisted.audit.ranking_laws import top_k_law
 from unlisted.audit.stream_laws import running_histogram_law
 from unlisted.audit.subject import BOTTOM, Pair, Subject
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.weights import UNIT, GivingBack, Weighing
 from unlisted.errors import BudgetRefusedError
 from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.label_optimal import OptimalLabels
-from unlisted.mechanisms.label_ranking import LabelRanking
-from unlisted.mechanisms.label_round import LabelRound
-from unlisted.mechanisms.label_selection import LabelSelection
-from unlisted.mechanisms.label_weights import UNIT, GivingBack, Weighing
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
+from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
+from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
+from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
-from unlisted.mechanisms.running_histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK

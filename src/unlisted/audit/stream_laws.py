@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from unlisted.audit.histogram_laws import Histogram, in_order
 from unlisted.audit.noise_masses import noise_law
 from unlisted.audit.output_law import ALL, DOWN, NONE, OutputLaw, independent
-from unlisted.mechanisms.running_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 
 
 class _Past(NamedTuple):

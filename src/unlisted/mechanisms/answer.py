@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unlisted.mechanisms import labels as label_rules
+from unlisted.counts import labels as label_rules
 from unlisted.privacy.guarantee import Guarantee
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from unlisted.counts.bounded_counts import add_noise
+from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.counts import add_noise
-from unlisted.mechanisms.profile import CountProfile
 from unlisted.noise.binomial import binomial, subset
 from unlisted.noise.bits import Bits
 from unlisted.noise.exact_law import ExactLaw

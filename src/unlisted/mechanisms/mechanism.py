@@ -26,11 +26,11 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.count_profile import CountProfile
+from unlisted.counts.weight_oracle import Scales
 from unlisted.mechanisms.accuracy import Accuracy
 from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.profile import CountProfile
-from unlisted.mechanisms.scales import Scales
 from unlisted.noise.bits import Bits
 from unlisted.privacy.encoding import encoded
 from unlisted.privacy.guarantee import Guarantee

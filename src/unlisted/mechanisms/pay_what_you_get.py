@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.top_k import TopK
 from unlisted.noise.bits import Bits
 from unlisted.privacy.filter import Filter

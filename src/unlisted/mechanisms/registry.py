@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from unlisted.mechanisms.label_counts import CountedLabels
-from unlisted.mechanisms.label_optimal import OptimalLabels
-from unlisted.mechanisms.label_ranking import LabelRanking
-from unlisted.mechanisms.label_selection import LabelSelection
 from unlisted.mechanisms.mechanism import Mechanism
+from unlisted.mechanisms.partition_selection.from_counts import CountedLabels
+from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
+from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
+from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import TopK

@@ -8,16 +8,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from unlisted.counts import labels as label_rules
+from unlisted.counts.bounded_counts import BoundedCounts, add_noise
+from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms import labels as label_rules
 from unlisted.mechanisms.accuracy import Accuracy, all_needed
 from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.counts import BoundedCounts, add_noise
 from unlisted.mechanisms.families import Noise, families
 from unlisted.mechanisms.lazy_tail import SELDOM, release_lazily
 from unlisted.mechanisms.mechanism import AllCounts, Description, Interval, Mechanism
 from unlisted.mechanisms.pricing import noise_price, with_escape
-from unlisted.mechanisms.profile import CountProfile
 from unlisted.mechanisms.sparse_histogram import escape_about, sparse_delta_about, sparse_delta_up
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian

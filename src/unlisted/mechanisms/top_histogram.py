@@ -8,16 +8,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from unlisted.counts import labels as label_rules
+from unlisted.counts.bounded_counts import BoundedCounts, Ties, add_noise
+from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms import labels as label_rules
 from unlisted.mechanisms.accuracy import Accuracy, all_needed
 from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.counts import BoundedCounts, Ties, add_noise
 from unlisted.mechanisms.families import Noise, OurLaw, families
 from unlisted.mechanisms.lazy_tail import release_lazily
 from unlisted.mechanisms.mechanism import Description, Interval, LargestCounts, Mechanism
 from unlisted.mechanisms.pricing import noise_price, with_escape
-from unlisted.mechanisms.profile import CountProfile
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.intervals import given_shown
 from unlisted.privacy.calibrate import Calibrated, calibrate

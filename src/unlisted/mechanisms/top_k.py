@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from unlisted.counts import labels as label_rules
+from unlisted.counts.bounded_counts import BoundedCounts, Largest, Ties, add_noise
+from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms import labels as label_rules
 from unlisted.mechanisms.accuracy import Accuracy, all_needed
 from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.counts import BoundedCounts, Largest, Ties, add_noise
 from unlisted.mechanisms.mechanism import (
     AllCounts,
     Description,
@@ -26,7 +27,6 @@ from unlisted.mechanisms.mechanism import (
     ResultPrice,
 )
 from unlisted.mechanisms.pricing import noise_price, with_escape
-from unlisted.mechanisms.profile import CountProfile
 from unlisted.mechanisms.top_histogram import rivals
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.gumbel import first_in_race

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from unlisted.counts.whole_numbers import to_arrow
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
 from unlisted.mechanisms.accuracy import Accuracy
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.mechanism import CountSource, Mechanism
-from unlisted.mechanisms.whole_numbers import to_arrow
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.query.charging import Bill, Payer, require_payer

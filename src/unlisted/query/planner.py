@@ -10,14 +10,14 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from unlisted.counts.weights import Weighing
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.label_budget import Method, labels_for_budget
-from unlisted.mechanisms.label_counts import CountedLabels
-from unlisted.mechanisms.label_optimal import OptimalLabels
-from unlisted.mechanisms.label_ranking import LabelRanking
-from unlisted.mechanisms.label_ranking_budget import label_ranking_for_budget
-from unlisted.mechanisms.label_weights import Weighing
 from unlisted.mechanisms.mechanism import Mechanism
+from unlisted.mechanisms.partition_selection.from_counts import CountedLabels
+from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
+from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
+from unlisted.mechanisms.partition_selection.then_rank_calibration import label_ranking_for_budget
+from unlisted.mechanisms.partition_selection.weighted_calibration import Method, labels_for_budget
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK

@@ -14,10 +14,10 @@ from typing import Any, NoReturn, TypeVar
 
 import pyarrow as pa
 
+from unlisted.counts.bounded_counts import BoundedCounts, Ties
+from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.counts import BoundedCounts, Ties
 from unlisted.mechanisms.families import Noise
-from unlisted.mechanisms.profile import CountProfile
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking

@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.count_profile import CountProfile
+from unlisted.counts.weight_oracle import Scales
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.mechanism import Mechanism
-from unlisted.mechanisms.profile import CountProfile
-from unlisted.mechanisms.scales import Scales
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.numbers import Number, failure_probability
 from unlisted.query.asking import Askable

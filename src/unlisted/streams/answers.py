@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from unlisted.counts.whole_numbers import to_arrow
 from unlisted.mechanisms.accuracy import Accuracy
 from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.running_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
-from unlisted.mechanisms.whole_numbers import to_arrow
 from unlisted.noise import intervals
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.sensitivity import Sensitivity

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unlisted.mechanisms.running_labels import LabelTable
+from unlisted.mechanisms.continual.label_table import LabelTable
 from unlisted.noise.keyed import TAG_BYTES, Tags
 
 TAG = pa.binary(TAG_BYTES)

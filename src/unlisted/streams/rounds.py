@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.running_state import digest_of, in_order
+from unlisted.mechanisms.continual.stream_state import digest_of, in_order
 from unlisted.noise.keyed import NoiseKey
 from unlisted.query.private_table import PrivateTable
 from unlisted.streams.contributions import TAG, as_labels

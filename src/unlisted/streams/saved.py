@@ -19,8 +19,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unlisted.errors import StreamError
-from unlisted.mechanisms.running_labels import Column, LabelTable
-from unlisted.mechanisms.running_state import Node, RunningState
+from unlisted.mechanisms.continual.label_table import Column, LabelTable
+from unlisted.mechanisms.continual.stream_state import Node, RunningState
 from unlisted.noise.keyed import TAG_BYTES, NoiseKey
 from unlisted.streams.contributions import Contributions
 from unlisted.streams.disk import sealed, unsealed

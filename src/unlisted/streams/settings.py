@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Literal, TypedDict
 
 from unlisted.errors import InvalidArgumentError, StreamError
-from unlisted.mechanisms.running_histogram import Display, RunningHistogram
+from unlisted.mechanisms.continual.binary_histogram import Display, RunningHistogram
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import whole

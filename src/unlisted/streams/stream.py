@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import pyarrow as pa
 
+from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.numbers import whole
 from unlisted.query.charging import Payer

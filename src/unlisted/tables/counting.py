@@ -5,7 +5,7 @@ bounded counts are computed once and kept inside the engine, as one table, and e
 
 Long tails. Most labels of a large table have small counts and almost surely stay hidden. So the engine says how
 many labels there are at each count up to a public cut, and names only those above it; the few that noise lifts
-over the threshold are named afterwards, by their rank among the labels of their count. `mechanisms/profile.py`
+over the threshold are named afterwards, by their rank among the labels of their count. `counts/count_profile.py`
 takes it from there, and nothing changes in the law of the answer. Where there are few labels it is quicker to name
 them all; which way was taken shows in nothing that leaves.
 """
@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import ChargedFailureError
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.profile import CountProfile
 from unlisted.privacy.numbers import whole
 from unlisted.tables.bounding import ItemColumn, bounded_counts, item_columns
 from unlisted.tables.count_query import CountQuery

@@ -2,7 +2,7 @@
 
 The distinct pairs of users and items are computed once and kept; everything else is asked of them, as often as the
 mechanism weighs. Weights are sums of whole numbers, and what labels give back to their users is added up exactly,
-in numbers of up to 38 digits, with one rounding at the end: the proof in `label_weights.md` counts on that. The
+in numbers of up to 38 digits, with one rounding at the end: the proof in `counts/weights.md` counts on that. The
 only floating-point number, the part that a label gives back, is one division and the same in every engine.
 
 Labels that were drawn are marked as taken where they are: no label goes back into the engine. What leaves it is
@@ -22,11 +22,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts
+from unlisted.counts.weight_oracle import Scales
+from unlisted.counts.weights import HEAVIEST, SHARES, GivingBack, Weighing, even_weight, full_weight
+from unlisted.counts.whole_numbers import to_numpy
 from unlisted.errors import ChargedFailureError
-from unlisted.mechanisms.counts import LARGEST_COUNT, BoundedCounts
-from unlisted.mechanisms.label_weights import HEAVIEST, SHARES, GivingBack, Weighing, even_weight, full_weight
-from unlisted.mechanisms.scales import Scales
-from unlisted.mechanisms.whole_numbers import to_numpy
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.tables.bounding import Choice, ItemColumn, distinct_pairs, item_columns, keys_of
 from unlisted.tables.count_query import CountQuery

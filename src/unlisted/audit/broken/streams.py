@@ -12,8 +12,8 @@ from unlisted.audit.batches import running_histogram_batch
 from unlisted.audit.broken.mistake import ONE, Mistake, Noise, OpenBits, Rows, rows_by_count
 from unlisted.audit.stream_laws import running_histogram_law
 from unlisted.audit.subject import Output, Pair, Run, Subject
-from unlisted.mechanisms.running_histogram import RunningHistogram
-from unlisted.mechanisms.running_tree import largest_popcount
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary_tree import largest_popcount
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Guarantee
 

@@ -1,4 +1,4 @@
-"""Labels by a coin each, as likely to fall well as the promise allows. The proof is in label_optimal.md.
+"""Labels by a coin each, as likely to fall well as the promise allows. The proof is in optimal.md.
 
 Between a label of n users and one of n + 1 the chance to be released may grow by so much and no more. Taking all
 of it at every step gives the largest chances there are for a promise made label by label (Desfontaines, Voss,
@@ -17,14 +17,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from unlisted.counts import labels as label_rules
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms import labels as label_rules
 from unlisted.mechanisms.accuracy import PERCENTS, Accuracy
 from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.lazy_tail import SELDOM
 from unlisted.mechanisms.mechanism import AllCounts, Description, Mechanism
-from unlisted.mechanisms.profile import CountProfile
 from unlisted.noise import lazy
 from unlisted.noise.binomial import binomial, subset
 from unlisted.noise.bits import Bits, fresh_bits

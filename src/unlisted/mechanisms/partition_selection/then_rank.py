@@ -1,4 +1,4 @@
-"""A ranked top k in two steps: which labels there are, then a ranking of them. The proof is in label_ranking.md.
+"""A ranked top k in two steps: which labels there are, then a ranking of them. The proof is in then_rank.md.
 
 Once labels are released they are a list that everybody knows. So the ranking needs no ⊥ and no threshold: it draws
 from the labels themselves, by their counts over all users, without a bound on how many items a user holds.
@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
-from unlisted.mechanisms import labels as label_rules
+from unlisted.counts import labels as label_rules
+from unlisted.counts.bounded_counts import add_noise
+from unlisted.counts.weight_oracle import Scales
 from unlisted.mechanisms.accuracy import Accuracy
 from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.counts import add_noise
-from unlisted.mechanisms.label_selection import LabelSelection
 from unlisted.mechanisms.mechanism import Description, Interval, Mechanism, Weights
+from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 from unlisted.mechanisms.pricing import noise_price
-from unlisted.mechanisms.scales import Scales
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.gumbel import first_in_race
 from unlisted.noise.intervals import plain

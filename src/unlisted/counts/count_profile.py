@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from unlisted.counts import labels as label_rules
+from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import ChargedFailureError, InvalidCountsError
-from unlisted.mechanisms import labels as label_rules
-from unlisted.mechanisms.counts import BoundedCounts
 
 FetchLabels = Callable[[NDArray[np.int64], NDArray[np.int64]], pa.Array]
 """(counts, ranks) -> labels, one each: the label at `rank` (from 0) among those counts.

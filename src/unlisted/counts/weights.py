@@ -3,7 +3,7 @@
 For the question "which labels are there?" a count is not the best measure of a label. A user with n items may give
 each of them 1/√n: as a vector that has length 1 whatever n is, and Gaussian noise asks for nothing else. So noise
 and threshold do not grow with the bound on items per user, and users of few items lift theirs with more weight
-than a count would. Weights are whole numbers of 1/`UNIT`, rounded down; the proof is in label_weights.md.
+than a count would. Weights are whole numbers of 1/`UNIT`, rounded down; the proof is in weights.md.
 
 *Adaptive* weighing (MaxAdaptiveDegree) goes on: what a label has beyond what it needs is given back to its users,
 who spread it over their other items.
@@ -70,7 +70,7 @@ class GivingBack:
 
     @cached_property
     def spread(self) -> int:
-        """The least whole number with which no user's weights become longer than UNIT (label_weights.md)."""
+        """The least whole number with which no user's weights become longer than UNIT (weights.md)."""
         return max(_least_spread(items) for items in range(1, self.most_items + 1))
 
 

@@ -1,4 +1,4 @@
-"""One look at the labels: whose weight plus normal noise is above a threshold. The proof is in label_round.md."""
+"""One round: the labels whose weight plus normal noise is above a threshold. The proof is in weighted_round.md."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
+from unlisted.counts.weight_oracle import Scales
+from unlisted.counts.weights import UNIT, Weighing
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.label_coins import Coins, Drawn
-from unlisted.mechanisms.label_weights import UNIT, Weighing
-from unlisted.mechanisms.scales import Scales
+from unlisted.mechanisms.partition_selection.threshold_draws import Coins, Drawn
 from unlisted.noise.bits import Bits
 from unlisted.noise.normal_shift import normal_about
 from unlisted.noise.normal_tail import normal_tail_bounds

@@ -1,7 +1,7 @@
 """The labels of Algorithm 1 without their counts: for users of one item, whom counts serve best.
 
 What is released is a function of a histogram that could have been released, so its guarantee is the histogram's
-(label_counts.md).
+(from_counts.md).
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.count_profile import CountProfile
 from unlisted.mechanisms.accuracy import Accuracy
 from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.mechanism import AllCounts, Description, Mechanism
-from unlisted.mechanisms.profile import CountProfile
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.noise.bits import Bits
 from unlisted.privacy.encoding import Notation

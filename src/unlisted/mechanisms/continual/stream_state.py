@@ -1,6 +1,6 @@
 """Where a running histogram stands: totals of the past, and the noisy nodes that make up the present prefix.
 
-`running_tree.py` says which nodes there are. A node's noise is a function of key, label and node, and the node is
+`binary_tree.py` says which nodes there are. A node's noise is a function of key, label and node, and the node is
 named by its place *and the digest of its contents*, so other contents never meet old noise. Nothing random is
 stored: noise is kept only while it saves computing it again. It is kept added up, node by node from the largest to
 the smallest, so a step that closes one node draws the noise of that one and adds it to what lies below.
@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from unlisted.mechanisms import labels as label_rules
-from unlisted.mechanisms.counts import BoundedCounts
-from unlisted.mechanisms.running_labels import Column, LabelTable, is_text
-from unlisted.mechanisms.whole_numbers import to_numpy
+from unlisted.counts import labels as label_rules
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.whole_numbers import to_numpy
+from unlisted.mechanisms.continual.label_table import Column, LabelTable, is_text
 from unlisted.noise.exact_law import ExactLaw
 from unlisted.noise.keyed import NoiseKey
 

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from unlisted.counts import labels as label_rules
+from unlisted.counts.whole_numbers import to_arrow
 from unlisted.errors import InvalidCountsError
-from unlisted.mechanisms import labels as label_rules
-from unlisted.mechanisms.whole_numbers import to_arrow
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 _ROOM = 4

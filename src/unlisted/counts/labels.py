@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from unlisted.counts.duplicates import has_equal_rows
+from unlisted.counts.whole_numbers import to_arrow, to_numpy
 from unlisted.errors import InvalidCountsError
-from unlisted.mechanisms.duplicates import has_equal_rows
-from unlisted.mechanisms.whole_numbers import to_arrow, to_numpy
 
 
 def plain(labels: object) -> pa.Array:

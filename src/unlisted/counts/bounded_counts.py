@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from unlisted.counts import labels as label_rules
+from unlisted.counts.whole_numbers import to_numpy
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms import labels as label_rules
-from unlisted.mechanisms.whole_numbers import to_numpy
 from unlisted.privacy.numbers import whole
 from unlisted.privacy.sensitivity import Sensitivity
 

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from unlisted.counts import labels as label_rules
+from unlisted.counts.weight_oracle import Scales
 from unlisted.errors import ChargedFailureError
-from unlisted.mechanisms import labels as label_rules
-from unlisted.mechanisms.scales import Scales
 from unlisted.noise import lazy
 from unlisted.noise.binomial import binomial, subset
 from unlisted.noise.bits import Bits

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from unlisted.counts.weights import HEAVIEST, UNIT, GivingBack, Weighing
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.label_round import LabelRound
-from unlisted.mechanisms.label_selection import LabelSelection
-from unlisted.mechanisms.label_weights import HEAVIEST, UNIT, GivingBack, Weighing
+from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
+from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 from unlisted.noise.normal_shift import normal_about, normal_delta_about
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.convert import delta_cks_up

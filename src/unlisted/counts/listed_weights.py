@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unlisted.mechanisms import labels as label_rules
-from unlisted.mechanisms.counts import LARGEST_COUNT, BoundedCounts
-from unlisted.mechanisms.label_weights import HEAVIEST, SHARES, GivingBack, Weighing, even_weight, full_weight
+from unlisted.counts import labels as label_rules
+from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts
+from unlisted.counts.weights import HEAVIEST, SHARES, GivingBack, Weighing, even_weight, full_weight
 from unlisted.privacy.sensitivity import Adjacency, Sensitivity
 
 

@@ -1,4 +1,4 @@
-"""The unknown-domain binary mechanism: a running histogram over a stream. The proof is in running_histogram.md."""
+"""The unknown-domain binary mechanism: a running histogram over a stream. The proof is in binary_histogram.md."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 
+from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts, add_noise
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.counts import LARGEST_COUNT, BoundedCounts, add_noise
-from unlisted.mechanisms.pricing import noise_price, with_escape
-from unlisted.mechanisms.running_state import RunningState
-from unlisted.mechanisms.running_tree import (
+from unlisted.mechanisms.continual.binary_tree import (
     largest_popcount,
     most_squares,
     spread_by_popcount,
     steps_with_popcount,
 )
+from unlisted.mechanisms.continual.stream_state import RunningState
+from unlisted.mechanisms.pricing import noise_price, with_escape
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.calibrate import Calibrated, Family, calibrate

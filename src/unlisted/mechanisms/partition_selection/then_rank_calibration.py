@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from unlisted.mechanisms.label_budget import labels_for_budget
-from unlisted.mechanisms.label_ranking import LabelRanking
-from unlisted.mechanisms.label_weights import Weighing
+from unlisted.counts.weights import Weighing
+from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
+from unlisted.mechanisms.partition_selection.weighted_calibration import labels_for_budget
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.convert import rho_cks_down

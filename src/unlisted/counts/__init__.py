@@ -1,0 +1,1 @@
+"""What tables and mechanisms share: labels, bounded counts, count-of-counts profiles, weights."""
