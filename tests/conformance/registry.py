@@ -10,13 +10,21 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 from tests.mechanisms.scripted_noise import TwoSidedGeometric
 
-from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts import labels as label_rules
+from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts
+from unlisted.counts.weights import UNIT, Weighing
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.continual.binary_tree import largest_popcount
+from unlisted.mechanisms.partition_selection.from_counts import CountedLabels as SelectionFromCounts
+from unlisted.mechanisms.partition_selection.optimal import OptimalLabels as OptimalSelection
+from unlisted.mechanisms.partition_selection.then_rank import LabelRanking as SelectThenRank
+from unlisted.mechanisms.partition_selection.weighted_round import LabelRound as WeightedRound
+from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection as WeightedSelection
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
@@ -48,6 +56,8 @@ class Subject:
 
     `make(**parameters)` builds it. `noisy` and `quiet` are two of them for users of one item each: one with noise,
     one with so little that labels of count 1000 or more are shown as they are, and labels of count 1 are not.
+    `in_label_order` says that rows come by label and not by count; `weighs` that it is released from weights,
+    which the engine bounds, so that there is nothing that counts could declare wrongly.
     """
 
     name: str
@@ -63,12 +73,62 @@ class Subject:
     has_threshold: bool = False
     cut_off_is_priced: bool = False
     any_items: bool = False
+    in_label_order: bool = False
+    weighs: bool = False
 
     def counts(
         self, labels: object, counts: object, sensitivity: Sensitivity = ONE, **declared: Any
     ) -> BoundedCounts:
         """Counts as this mechanism takes them."""
         return BoundedCounts(labels, counts, sensitivity, fetched=self.fetched, **declared)
+
+    def shown(self, labels: Any) -> list[Any]:
+        """Labels that came in the order of their counts, as this mechanism shows them."""
+        if not self.in_label_order:
+            return list(labels) if isinstance(labels, list) else labels.to_pylist()
+        array = label_rules.plain(labels)
+        return label_rules.take(array, label_rules.order(array, np.zeros(len(array), dtype=np.int64))).to_pylist()
+
+
+class Weighed:
+    """Counts as weights: each label has so many users, who have no other."""
+
+    def __init__(self, counts: BoundedCounts) -> None:
+        self._counts, self._taken = counts, np.zeros(0, dtype=np.int64)
+        self._order = label_rules.order(counts.labels, np.zeros(len(counts), dtype=np.int64))
+        self._buckets: dict[int, list[int]] = {}
+
+    def weigh(self, weighing: Weighing) -> None:
+        """Do nothing: users of one item each weigh the same whatever the bound."""
+
+    def buckets(self, width: int, last: int) -> dict[int, int]:
+        self._buckets = {}
+        for place in (one for one in self._order.tolist() if one not in set(self._taken.tolist())):
+            self._buckets.setdefault(min((self._weight(place) - 1) // width, last), []).append(place)
+        return {bucket: len(places) for bucket, places in self._buckets.items()}
+
+    def named(self, buckets: Any, ranks: Any) -> Any:
+        places = self._at(buckets, ranks)
+        weights = np.array([self._weight(place) for place in places], dtype=np.int64)
+        return label_rules.take(self._counts.labels, places), weights
+
+    def take_out(self, buckets: Any, ranks: Any) -> None:
+        self._taken = np.concatenate([self._taken, self._at(buckets, ranks)])
+
+    def counts_of_taken(self) -> BoundedCounts:
+        labels = label_rules.take(self._counts.labels, self._taken)
+        return BoundedCounts(labels, self._counts.counts[self._taken], Sensitivity(items=None))
+
+    def _weight(self, place: int) -> int:
+        return min(int(self._counts.counts[place]) * UNIT, LARGEST_COUNT)
+
+    def _at(self, buckets: Any, ranks: Any) -> Any:
+        pairs = zip(buckets.tolist(), ranks.tolist(), strict=True)
+        return np.array([self._buckets[bucket][rank] for bucket, rank in pairs], dtype=np.int64)
+
+
+def _weighed(mechanism: Any, counts: BoundedCounts, bits: Bits) -> Answer:
+    return mechanism.release(Weighed(counts), bits)
 
 
 SENSITIVITY = {
@@ -144,6 +204,20 @@ def running(
     return RunningHistogram(DiscreteGaussian(variance), thresholds, rounds, Sensitivity(items, count))
 
 
+def selection(threshold: object = 20, variance: object = 4, items: object = 1) -> WeightedSelection:
+    # What is not a number of weights is the mechanism's to refuse.
+    units = threshold * UNIT if isinstance(threshold, int) else threshold
+    return WeightedSelection((WeightedRound(Weighing(items), variance, units),))
+
+
+def ranking_of_labels(k: object = 20, epsilon: object = "0.5", counts_law: object = None) -> SelectThenRank:
+    return SelectThenRank(selection(threshold=30), k, epsilon, counts_law)
+
+
+def optimal(epsilon: object = 1, delta: object = "1e-6", items: object = 1) -> OptimalSelection:
+    return OptimalSelection(epsilon, delta, Sensitivity(items))
+
+
 def budget(results: int = 40, questions: int = 4, epsilon: object = 1, delta: object = "1e-9") -> PayWhatYouGet:
     return PayWhatYouGet.of(results=results, questions=questions, epsilon=epsilon, delta=delta)
 
@@ -175,7 +249,81 @@ RANKING = {
     "adjacency": Knob(("add_remove", "replace"), "rises", "rises"),
 }
 
+SELECTION = {
+    "threshold": Knob((10, 20, 21, 30), "same", "falls"),
+    "variance": Knob(("0.5", 1, 9), "falls", "rises"),
+    "items": Knob((1, 2, 5), "same", "never falls"),
+}
+
 SUBJECTS = [
+    Subject(
+        "labels from counts",
+        lambda **knobs: SelectionFromCounts(histogram(**knobs)),
+        noisy=SelectionFromCounts(histogram(scale=30, threshold=60)),
+        quiet=SelectionFromCounts(histogram(scale="0.01")),
+        knobs=HISTOGRAM | LAPLACE,
+        has_counts=False,
+        in_label_order=True,
+        cut_off_is_priced=True,
+    ),
+    Subject(
+        "optimal selection",
+        optimal,
+        noisy=optimal(epsilon="0.1", delta="0.001"),
+        quiet=optimal(epsilon=40, delta="1e-9"),
+        knobs={
+            "epsilon": Knob(("0.1", 1, 3), "rises", "same"),
+            "delta": Knob(("1e-9", "1e-6", "1e-3"), "same", "rises"),
+            "items": Knob((1, 2, 5), "falls", "same"),
+        },
+        has_counts=False,
+        in_label_order=True,
+        cut_off_is_priced=True,
+    ),
+    Subject(
+        "weighted selection",
+        selection,
+        noisy=selection(threshold=60, variance=900),
+        quiet=selection(variance="0.01"),
+        knobs=SELECTION,
+        ask=_weighed,
+        has_counts=False,
+        in_label_order=True,
+        weighs=True,
+    ),
+    Subject(
+        "weighted selection in rounds",
+        lambda **knobs: WeightedSelection(selection(**knobs).rounds * 2),
+        noisy=WeightedSelection(selection(threshold=60, variance=900).rounds * 2),
+        quiet=WeightedSelection(selection(variance="0.01").rounds * 2),
+        knobs=SELECTION,
+        ask=_weighed,
+        has_counts=False,
+        in_label_order=True,
+        weighs=True,
+    ),
+    Subject(
+        "labels, then a ranking of them",
+        ranking_of_labels,
+        noisy=SelectThenRank(selection(threshold=30, variance=25), 20, "0.1"),
+        quiet=SelectThenRank(selection(variance="0.01"), 30, 2000),
+        knobs={
+            "k": Knob((1, 2, 20), "rises", "same"),
+            "epsilon": Knob(("0.1", "0.5", 2), "rises", "same"),
+        },
+        ask=_weighed,
+        has_counts=False,
+        weighs=True,
+    ),
+    Subject(
+        "labels, then a ranking of them with counts",
+        lambda **knobs: ranking_of_labels(**{"counts_law": DiscreteGaussian(4)} | knobs),
+        noisy=SelectThenRank(selection(threshold=30, variance=25), 20, "0.1", DiscreteGaussian(4)),
+        quiet=SelectThenRank(selection(variance="0.01"), 30, 2000, DiscreteGaussian("0.005")),
+        knobs={"k": Knob((1, 2, 20), "rises", "same"), "epsilon": Knob(("0.1", "0.5", 2), "rises", "same")},
+        ask=_weighed,
+        weighs=True,
+    ),
     Subject(
         "ThresholdHistogram with Laplace noise",
         histogram,

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
 from operator import add
 
 import pytest
-from tests.conformance.registry import SUBJECTS, Knob, Move, Subject
+from tests.conformance.registry import SUBJECTS, Knob, Move, Subject, Weighed, those
 from tests.known_bits import KnownBits
 
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.mechanisms.mechanism import Mechanism
+from unlisted.mechanisms.registry import MECHANISMS
 from unlisted.privacy.guarantee import Guarantee
 
+those_of_one_question = those(lambda subject: isinstance(subject.noisy, Mechanism))
 LABELS = [f"label {i}" for i in range(12)]
 
 
@@ -91,3 +96,58 @@ def test_the_guarantee_does_not_look_at_data(subject: Subject) -> None:
     used, unused = subject.make(), subject.make()
     subject.ask(used, subject.counts(LABELS, [10**6] * 12), KnownBits("used"))
     assert used.guarantee() == unused.guarantee()
+
+
+def test_every_mechanism_of_the_registry_is_tested_here() -> None:
+    tested = {type(subject.noisy) for subject in SUBJECTS}
+    assert [one.__name__ for one in MECHANISMS if one not in tested] == []
+
+
+@pytest.mark.parametrize(
+    "subject", [one for one in SUBJECTS if isinstance(one.noisy, Mechanism)], ids=lambda s: s.name
+)
+def test_a_mechanism_says_itself(subject: Subject) -> None:
+    """Name, threshold, noise, accuracy, whom it protects and what it needs, before any data is there."""
+    mechanism: Mechanism = subject.noisy
+    described = mechanism.describe()
+    assert described.name.isidentifier()
+    assert described.title
+    assert described.noise
+    assert described.threshold > 0
+    needed = mechanism.accuracy().needed
+    assert 0 < needed[50] <= needed[95] <= needed[99]
+    assert (mechanism.accuracy().half_width is None) == (not subject.has_counts)
+    assert mechanism.protects().adjacency == "add_remove"
+    assert mechanism.complete is None or not mechanism.ranks
+    assert mechanism.encoding() == subject.noisy.encoding()
+    assert mechanism.encoding() != subject.quiet.encoding()
+
+
+@pytest.mark.parametrize(
+    "subject", [one for one in SUBJECTS if isinstance(one.noisy, Mechanism)], ids=lambda s: s.name
+)
+def test_a_mechanism_gets_what_it_needs_from_a_source(subject: Subject) -> None:
+    counts = subject.counts(LABELS, [5000] * 12)
+    answer = subject.quiet.run(Source(counts), KnownBits("source"))
+    assert sorted(answer.labels.to_pylist()) == sorted(LABELS)
+    interval = subject.quiet.intervals(answer)
+    assert (interval is None) == (not subject.has_counts)
+    if interval is not None:
+        assert (interval[0] <= answer.counts).all()
+        assert (answer.counts <= interval[1]).all()
+
+
+class Source:
+    """Counts, for whatever a mechanism needs of them."""
+
+    def __init__(self, counts: BoundedCounts) -> None:
+        self._counts = counts
+
+    def all_counts(self, cut: int) -> AbstractContextManager[BoundedCounts]:
+        return nullcontext(self._counts)
+
+    def largest_counts(self, fetched: int) -> AbstractContextManager[BoundedCounts]:
+        return nullcontext(self._counts)
+
+    def weights(self) -> AbstractContextManager[Weighed]:
+        return nullcontext(Weighed(self._counts))

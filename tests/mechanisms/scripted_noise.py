@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -32,6 +33,7 @@ class ScriptedLaw(Law):
         return Fraction(shift)
 
 
+@dataclass(frozen=True)
 class TwoSidedGeometric(Law):
     """A law of a user's own, written against the protocol alone: P[Z = z] = 3/5 · 4^-|z|.
 

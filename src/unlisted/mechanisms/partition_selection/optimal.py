@@ -32,6 +32,7 @@ from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.convert import rho_of_epsilon_up
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
+from unlisted.privacy.numbers import positive
 from unlisted.privacy.rounding import exp_down, exp_up, log_up, round_down
 from unlisted.privacy.sensitivity import Sensitivity
 
@@ -62,9 +63,11 @@ class OptimalLabels(Mechanism[BoundedCounts | CountProfile]):
     def __post_init__(self) -> None:
         if self.sensitivity.count != 1:
             raise InvalidArgumentError("count", self.sensitivity.count, "1", "A coin for each label counts users.")
-        if self.epsilon <= 0 or not 0 < self.delta < 1:
-            allowed = "ε above 0, and δ above 0 and below 1"
-            raise InvalidArgumentError("epsilon, delta", (self.epsilon, self.delta), allowed)
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", positive("delta", self.delta))
+        if self.delta >= 1:
+            raise InvalidArgumentError("delta", self.delta, "above 0 and below 1")
+        self.sensitivity.require_items("A selection of labels")
         # Chances grow by δ at least, and by a factor of about e^ε up to a half; above it is the same backwards.
         steps = min(1 / self.one_delta, 2 * log_up(1 + 1 / self.one_delta) / self.one_epsilon)
         if steps > LONGEST_TABLE:
