@@ -13,10 +13,12 @@ __all__ = [
     "AccessError",
     "BudgetRefusedError",
     "ChargedFailureError",
+    "FrozenError",
     "InvalidArgumentError",
     "InvalidCountsError",
     "LedgerError",
     "StreamError",
+    "UncertainError",
     "UnlistedError",
 ]
 
@@ -46,8 +48,24 @@ class BudgetRefusedError(UnlistedError):
     """The question does not fit into what is left. It cost nothing."""
 
 
+class FrozenError(BudgetRefusedError):
+    """Too many questions failed after data was touched, and the owner has not looked yet. It cost nothing."""
+
+
 class LedgerError(UnlistedError):
     """The ledger cannot do as asked: it cannot be reached, written to or read. Nothing was charged."""
+
+
+class UncertainError(LedgerError):
+    """Nobody can say whether it was booked: the store went away while it was asked to keep it."""
+
+    @classmethod
+    def because(cls, reason: str) -> UncertainError:
+        """Say why, and how to find out."""
+        return cls(
+            f"The ledger could not be used: {reason}. It may or may not have been booked: look for it in "
+            "`unlisted ledger history` before you try again. What was booked stays spent."
+        )
 
 
 class AccessError(UnlistedError):

@@ -15,7 +15,8 @@ from tests.ledger.books import bill, budget, cost, delivers, held_up
 from unlisted.errors import ChargedFailureError, LedgerError
 from unlisted.ledger.amounts import NOTHING
 from unlisted.ledger.ledger import Ledger
-from unlisted.ledger.verify import forfeit_abandoned, verify
+from unlisted.ledger.ending import forfeit_abandoned
+from unlisted.ledger.verify import verify
 
 DELIVERED, KILLED = 0, -signal.SIGKILL
 
@@ -43,7 +44,8 @@ def pay_and_die_at(url: str, step: int) -> int:
 
 
 def test_a_kill_at_any_step_loses_nothing_and_refunds_nothing_wrongly(ledger, ledger_url):
-    ledger.open("ads", dataset="searches", budget=budget("10"))
+    ledger.create_dataset("searches", budget=budget("10"), failures=100)
+    ledger.open("ads", dataset="searches", budget=budget("10"), failures=99)
     spent, seen = Fraction(0), set()
     for step in range(1, 60):
         ended = pay_and_die_at(ledger_url, step)

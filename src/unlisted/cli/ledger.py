@@ -27,7 +27,8 @@ def verify_ledger(
     ] = None,
 ) -> None:
     """Prove that balances follow from the entries and that no entry was changed. Exit 1 if something is wrong."""
-    from unlisted.ledger.verify import abandoned_reservations, verify  # noqa: PLC0415 - an extra
+    from unlisted.ledger.ending import abandoned_reservations  # noqa: PLC0415 - an extra
+    from unlisted.ledger.verify import verify  # noqa: PLC0415 - an extra
 
     receipts = [_read_receipt(path) for path in receipt or []]
     with open_ledger(ledger, read_only=True) as book:
@@ -101,7 +102,7 @@ def export(
 
 def _forfeit(ledger: str, abandoned: int) -> None:
     """Write down what dead processes left behind, the one thing about verifying that needs write access."""
-    from unlisted.ledger.verify import forfeit_abandoned  # noqa: PLC0415 - an extra
+    from unlisted.ledger.ending import forfeit_abandoned  # noqa: PLC0415 - an extra
 
     try:
         with open_ledger(ledger) as book:
