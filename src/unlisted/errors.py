@@ -1,7 +1,8 @@
 """Every refusal a caller can meet: what is wrong and what to do next.
 
 One root, `UnlistedError`, and one class for each kind of answer a caller can give. The command line maps
-the kinds to exit codes (2 bad input, 3 budget, 4 failed after data was touched), the service to HTTP statuses.
+the kinds to exit codes (2 bad input, 3 budget, 4 failed after data was touched, or nobody knows), the service
+to HTTP statuses.
 A message never quotes data: it speaks of arguments, columns and budgets, which the caller already knows.
 """
 

@@ -24,8 +24,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from tests.ledger.books import Clock, bill, budget, cost
 
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, LedgerError
-from unlisted.ledger.ending import forfeit
 from unlisted.ledger.amounts import Amount
+from unlisted.ledger.ending import forfeit
 from unlisted.ledger.export import export_lines
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.verify import verify

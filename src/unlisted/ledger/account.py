@@ -128,8 +128,9 @@ class Account:
         earlier = self._earlier(change, bill, key)
         if earlier is not None:
             return earlier
-        if change.state.dataset.source is None:
-            require_own_source(change.connection, self.dataset, bill.source, shares=change.state.dataset.shares_source)
+        dataset = change.state.dataset
+        if dataset.source is None:
+            require_own_source(change.connection, self.dataset, bill.source, shares=dataset.shares_source)
         try:
             number = self._reserve(change, bill, key, owner)
         except BudgetRefusedError as refused:

@@ -1,7 +1,7 @@
 """How a question ends: settled with its answer, or forfeited with its whole ceiling. Each ends once.
 
-A forfeit is a failure after data was touched, and is counted (`allowances.py`, with the proof of what that bounds).
-While failures have frozen an account or its data set, every question ends as a forfeit, also one that was answered.
+A forfeit is a failure after data was touched, and is counted: `allowances.py` has the proof of what that bounds.
+While failures have frozen an account or its data set, every question ends as a forfeit, one that was answered too.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def has_room(change: Change, account: str) -> bool:
 def _require_fewer(failures: Failures, untold: int, name: str) -> None:
     if untold and failures.seen + untold >= failures.allowed:
         raise LedgerError(
-            f"Other machines are answering {untold:,} questions for {name!r}, of which {failures.left:,} may still "
-            "fail. Ask again when some of them have ended; nothing was charged."
+            f"Other machines are answering {untold:,} questions for {name!r}, and only {failures.left:,} may "
+            "still fail. Ask again when some of them have ended; nothing was charged."
         )
 
 

@@ -167,9 +167,8 @@ class Ledger:
         with self._one_of(account, dataset) as change:
             if account is None:
                 allowed = for_dataset(failures)
-                largest = max(
-                    (one.failures.allowed for _, one in records.read_accounts(change.connection, dataset)), default=0
-                )
+                accounts = records.read_accounts(change.connection, dataset)
+                largest = max((one.failures.allowed for _, one in accounts), default=0)
                 if allowed <= largest:
                     hint = "Else one account could freeze all the others. Allow that account fewer first."
                     raise InvalidArgumentError("failures", failures, f"more than an account's {largest:,}", hint)
@@ -178,7 +177,7 @@ class Ledger:
             change.append("allowed", account=account, body={"failures": allowed})
 
     def thaw(self, *, account: str | None = None, dataset: str | None = None) -> int:
-        """Say that the owner has looked into the failures of an account, or of a whole data set; return their number.
+        """Say that the owner has looked into the failures of an account or a whole data set; return their number.
 
         The allowance starts anew. What the questions cost stays spent.
         """

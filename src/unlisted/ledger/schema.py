@@ -144,7 +144,7 @@ def _count_failures(connection: Connection) -> None:
         there = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
         for name, kind in columns.items():
             if name not in there:
-                connection.execute(sa.DDL(f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}"))
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}")
         still_open = sa.select(sa.func.count()).where(
             questions.c[named_in] == table.c.name, questions.c.state == "open"
         )

@@ -50,6 +50,6 @@ def shared_warning(dataset: DatasetState, others: list[str]) -> str:
     """Say what it means that data sets share a source."""
     names = ", ".join(repr(name) for name in others)
     return (
-        f"The data set {dataset.name!r} is about the same source as {names}: what is spent on one comes on top of what "
-        "is spent on the other. For one budget, close the accounts of all but one of them."
+        f"The data set {dataset.name!r} is about the same source as {names}: what is spent on one comes on top of "
+        "what is spent on the other. For one budget, close the accounts of all but one of them."
     )

@@ -17,6 +17,8 @@ from unlisted.ledger.entries import FIRST, Entry
 from unlisted.ledger.periods import period_of
 from unlisted.ledger.terms import Terms
 
+_OF_ACCOUNTS, _OF_DATASETS = Failures(ACCOUNT_FAILURES), Failures(DATASET_FAILURES)
+
 
 @dataclass(frozen=True)
 class Held:
@@ -38,7 +40,7 @@ class AccountState:
     period_name: str | None = None
     period_used: Amount = NOTHING
     closed: bool = False
-    failures: Failures = Failures(ACCOUNT_FAILURES)
+    failures: Failures = _OF_ACCOUNTS
 
     @property
     def left(self) -> Amount:
@@ -68,7 +70,7 @@ class DatasetState:
     version: str | None = None
     used: Amount = NOTHING
     reserved: Amount = NOTHING
-    failures: Failures = Failures(DATASET_FAILURES)
+    failures: Failures = _OF_DATASETS
     shares_source: bool = True
     last_number: int = 0
     last_hash: str = FIRST
@@ -113,9 +115,7 @@ class State:
     def _opened(self, entry: Entry) -> State:
         if entry.account is not None:
             failures = Failures(entry.body.get("failures", ACCOUNT_FAILURES))
-            return self._with_account(
-                AccountState(entry.account, Terms(**entry.body["terms"]), failures=failures)
-            )
+            return self._with_account(AccountState(entry.account, Terms(**entry.body["terms"]), failures=failures))
         body = entry.body
         dataset = replace(
             self.dataset,
@@ -189,7 +189,7 @@ class State:
         return 0 if self.is_frozen(account) else self.accounts[account].failures.seen + 1
 
     def _failed(self, entry: Entry, account: str) -> bool:
-        """Return whether the end of a question counts as a failure; refuse an end that cannot have been written."""
+        """Return whether the end of a question counts as a failure; refuse one that cannot have been written."""
         if entry.kind == "settled":
             if self.is_frozen(account):
                 raise LedgerError("The ledger answers a question while failures have frozen it.")
@@ -211,5 +211,5 @@ class State:
         return replace(self, accounts={**self.accounts, account.name: account})
 
 
-def _after_end(failures: Failures, failed: bool) -> Failures:  # noqa: FBT001 - one of two outcomes
+def _after_end(failures: Failures, failed: bool) -> Failures:
     return replace(failures, seen=failures.seen + failed, open=failures.open - 1)

@@ -15,7 +15,6 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from unlisted.errors import UncertainError
 
-
 MOST_TOGETHER = 64
 """How many are served at once: whoever comes next waits no longer than for so many."""
 

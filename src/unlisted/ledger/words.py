@@ -38,8 +38,8 @@ def frozen(balance: Balance) -> str:
     failed = "a question" if seen == 1 else f"{seen:,} questions"
     return (
         f"{whose.capitalize()} {name!r} is frozen: {failed} of it failed after data was touched, as many as may. "
-        f"Whoever owns the data looks into the log and thaws it (unlisted {verb} thaw). Until then only previews and "
-        "answers that were given before can be had. Nothing was charged."
+        f"Whoever owns the data looks into the log and thaws it (unlisted {verb} thaw). Until then only previews "
+        "and answers that were given before can be had. Nothing was charged."
     )
 
 
