@@ -176,9 +176,7 @@ def test_a_configuration_says_how_many_may_fail(config: Config, ledger: Ledger):
     history = ledger.history()
     open_datasets(config, ledger)
     assert ledger.history() == history
-    other = Offer(
-        "searches", config.datasets["searches"].source, "user", ("query",), BUDGET, version="1", failures=7
-    )
+    other = replace(config.datasets["searches"], failures=7)
     open_datasets(Config("unused", {"searches": other}), ledger)
     assert ledger.dataset("searches").failures.allowed == 7
 

@@ -149,10 +149,7 @@ def _lines(balance: Balance) -> list[str]:
         f"Account {state.name!r} on the data set {dataset.name!r}{' (closed)' if state.closed else ''}",
         *amounts_as_lines(state.terms.total, state.used, state.reserved, balance.left_for_life),
         f"  The data set has {said(dataset.left)} left, which all its accounts share.",
-        f"  {failures_as_line(state.failures)}.",
     ]
-    if dataset.failures.frozen:
-        lines.append(f"  The data set is frozen with all its accounts: {failures_as_line(dataset.failures)}.")
     in_period = balance.left_in_period
     if in_period is not None:
         lines.append(
@@ -165,4 +162,7 @@ def _lines(balance: Balance) -> list[str]:
         enough = enough_for(balance.left.guarantee(), result, epsilon)
         when = "" if in_period is None else " now"
         lines.append(f"  What is left{when} is {enough}, and for {questions:,} more questions.")
+    lines.append(f"  {failures_as_line(state.failures)}.")
+    if dataset.failures.frozen:
+        lines.append(f"  The data set is frozen with all its accounts: {failures_as_line(dataset.failures)}.")
     return lines
