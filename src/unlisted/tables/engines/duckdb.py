@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -25,6 +25,7 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.tables.cancelling import interruptible
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.engine import SOURCE, Rows, name_for_whose, no_user
+from unlisted.tables.engines.file_marks import ChangedFileError
 
 MEMORY_LIMIT = "UNLISTED_MEMORY_LIMIT"
 """Environment variable: how much memory DuckDB may use, such as 4GB. Four fifths of the machine's otherwise."""
@@ -42,6 +43,7 @@ _KINDS = {
     ColumnType.TIMESTAMP: ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
 }
 _KIND_OF = {native: kind for kind, natives in _KINDS.items() for native in natives}
+_FROM_SOURCE = f'FROM "{SOURCE}"'
 _USERS_ONLY = frozenset({"UHUGEINT", "BLOB", "TIME", "TIMESTAMP WITH TIME ZONE"})
 """Types of users that are no items. An `INTERVAL`, in which a month is 30 days, and whatever holds other values are
 refused until somebody has looked at how DuckDB groups, joins and hashes them."""
@@ -56,6 +58,9 @@ class Origin(Protocol):
 
     def check(self) -> None:
         """Refuse what can be read only once and was."""
+
+    def state(self) -> Hashable:
+        """Return what tells whether it is still the same; None if it cannot change."""
 
     def types(self) -> Mapping[str, str]:
         """Return the columns and DuckDB's names for their types, touching no rows."""
@@ -161,7 +166,11 @@ class DuckDBEngine:
                 kept = f"* EXCLUDE ({whose}) REPLACE ({whose} AS {user})"
             relation = f'(SELECT {kept} FROM (SELECT {plain} FROM {relation}) AS "plain" WHERE {condition})'
         # A column of that name would have its quotes doubled, so nothing but the relation is replaced.
-        return query.replace(f'FROM "{SOURCE}"', f'FROM {relation} AS "{SOURCE}"')
+        return query.replace(_FROM_SOURCE, f'FROM {relation} AS "{SOURCE}"')
+
+    def state(self) -> Hashable:
+        """Return what tells whether the source is still the one that was described."""
+        return self._origin.state()
 
     @contextmanager
     def world(self, rows: Rows) -> Iterator[_World]:
@@ -183,11 +192,13 @@ class _World:
         self._connection = connection
         self._engine = engine
         self._rows = rows
+        self._state = engine.state() if rows.state is None else rows.state
 
     def keep(self, name: str, query: str) -> None:
         """Fill a temporary table."""
         statement = self._engine.statement(query, self._rows)
         self._connection.execute(f"CREATE TEMPORARY TABLE {quoted(name)} AS {statement}")
+        self._require_unchanged(query)
 
     def lend(self, name: str, rows: pa.Table) -> None:
         """Let statements read an Arrow table where it is."""
@@ -196,7 +207,13 @@ class _World:
     def answer(self, query: str) -> pa.Table:
         """Run a query and bring its rows out."""
         found: pa.Table = self._connection.sql(self._engine.statement(query, self._rows)).to_arrow_table()
+        self._require_unchanged(query)
         return found
+
+    def _require_unchanged(self, query: str) -> None:
+        """Fail if what a query has just read is not what the question was checked against."""
+        if _FROM_SOURCE in query and self._engine.state() != self._state:
+            raise ChangedFileError
 
 
 def connected(folder: str | None = None) -> duckdb.DuckDBPyConnection:

@@ -13,7 +13,7 @@ import decimal
 import numbers
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
 from fractions import Fraction
 from functools import cached_property
@@ -65,6 +65,10 @@ class Frame:
 
     def check(self) -> None:
         """Do nothing: a frame can be read again."""
+
+    def state(self) -> Hashable:
+        """Return nothing: one statement reads the frame, which is in this process."""
+        return None
 
     def types(self) -> Mapping[str, str]:
         """Read the schema."""

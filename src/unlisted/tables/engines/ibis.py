@@ -10,7 +10,7 @@ numbers, and two users whose numbers are long become one.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any
@@ -48,6 +48,10 @@ class IbisEngine:
     def whose(self, column: str) -> str:
         """Return a column as a user: one value for one person."""
         return self._inside.whose(column)
+
+    def state(self) -> Hashable:
+        """Return what tells whether the source is still the one that was described."""
+        return self._inside.state()
 
     def statement(self, query: str, rows: Rows) -> str:
         """Say a query in the backend's words."""
