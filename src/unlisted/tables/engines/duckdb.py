@@ -45,8 +45,8 @@ _KINDS = {
 _KIND_OF = {native: kind for kind, natives in _KINDS.items() for native in natives}
 _FROM_SOURCE = f'FROM "{SOURCE}"'
 _USERS_ONLY = frozenset({"UHUGEINT", "BLOB", "TIME", "TIMESTAMP WITH TIME ZONE"})
-"""Types of users that are no items. An `INTERVAL`, in which a month is 30 days, and whatever holds other values are
-refused until somebody has looked at how DuckDB groups, joins and hashes them."""
+"""Types of users that are no items. An `INTERVAL`, in which a month is 30 days, and whatever holds other values
+are refused until somebody has looked at how DuckDB groups, joins and hashes them."""
 
 
 class Origin(Protocol):
@@ -65,9 +65,7 @@ class Origin(Protocol):
     def types(self) -> Mapping[str, str]:
         """Return the columns and DuckDB's names for their types, touching no rows."""
 
-    def open(
-        self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str], user: str | None = None
-    ) -> None:
+    def open(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str], user: str | None = None) -> None:
         """Make these columns readable in a connection; `user` is the one that says whose row it is."""
 
     def relation(self, columns: Sequence[str]) -> str:

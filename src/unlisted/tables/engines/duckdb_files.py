@@ -85,9 +85,7 @@ class Files:
         """Return the marks of the files."""
         return marks_of(self.files)
 
-    def open(
-        self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str], user: str | None = None
-    ) -> None:
+    def open(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str], user: str | None = None) -> None:
         """Do nothing: DuckDB reads files where they are."""
 
     def listed(self) -> str:
@@ -109,7 +107,7 @@ class Parquet(Files):
         self._footers = Remembered(self._read_footers)
 
     def _read_footers(self) -> Mapping[str, str]:
-        """What the footers say. All must say the same, else a later file fails in the middle of a run."""
+        """Return what the footers say. All must say the same, else a later file fails in the middle of a run."""
         with closing(connected()) as connection:
             try:
                 first, *others = (described(connection, _read_parquet(literal(as_named(f)))) for f in self.files)
@@ -148,7 +146,7 @@ class Database:
         return self._catalogue.about(self._files)
 
     def _read_catalogue(self) -> tuple[str, Mapping[str, str]]:
-        """The relation that the user named, and its columns."""
+        """Return the relation that the user named, and its columns."""
         with closing(connected()) as connection:
             self.open(connection, ())
             catalogue = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = ?"

@@ -95,9 +95,7 @@ class Pandas(Frame):
         self._frame = frame
         super().__init__(lambda: _pandas_schema(frame), lambda columns: _pandas_rows(frame, columns, None))
 
-    def open(
-        self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str], user: str | None = None
-    ) -> None:
+    def open(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str], user: str | None = None) -> None:
         """Let DuckDB read the columns."""
         connection.register(FRAME, _pandas_rows(self._frame, list(columns), user))
 
