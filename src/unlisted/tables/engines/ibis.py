@@ -121,10 +121,18 @@ class _Foreign(DuckDBEngine):
         super().__init__(origin)
         self._connection = connection
         self._compiled = compiled
+        self._is_collated: dict[str, bool] = {}
+
+    def state(self) -> Hashable:
+        """Ask anew how the user's DuckDB compares texts; while its rows are read it cannot be asked."""
+        self._is_collated.clear()
+        return super().state()
 
     def whose(self, column: str) -> str:
         """Return a column as a user, unless the database it comes from tells its values apart otherwise."""
-        if self.columns()[column] is ColumnType.TEXT and self._collation(column):
+        if column not in self._is_collated:
+            self._is_collated[column] = self.columns()[column] is ColumnType.TEXT and self._collation(column)
+        if self._is_collated[column]:
             hint = (
                 "Its collation in DuckDB takes different texts for the same. Name one form in the expression: "
                 f"lower({column}) if case is all that differs, in a column without a collation."
