@@ -37,10 +37,12 @@ from unlisted.errors import (
     AccessError,
     BudgetRefusedError,
     ChargedFailureError,
+    FrozenError,
     InvalidArgumentError,
     InvalidCountsError,
     LedgerError,
     StreamError,
+    UncertainError,
     UnlistedError,
 )
 from unlisted.given_counts import PrivateCounts, counts
@@ -76,6 +78,7 @@ __all__ = [
     "DiscreteGaussian",
     "DiscreteLaplace",
     "EpsilonDelta",
+    "FrozenError",
     "Guarantee",
     "InvalidArgumentError",
     "InvalidCountsError",
@@ -96,6 +99,7 @@ __all__ = [
     "ThresholdHistogram",
     "TopHistogram",
     "TopK",
+    "UncertainError",
     "UnlistedError",
     "connect",
     "counts",

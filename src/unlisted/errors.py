@@ -1,7 +1,8 @@
 """Every refusal a caller can meet: what is wrong and what to do next.
 
 One root, `UnlistedError`, and one class for each kind of answer a caller can give. The command line maps
-the kinds to exit codes (2 bad input, 3 budget, 4 failed after data was touched), the service to HTTP statuses.
+the kinds to exit codes (2 bad input, 3 budget, 4 failed after data was touched, or nobody knows), the service
+to HTTP statuses.
 A message never quotes data: it speaks of arguments, columns and budgets, which the caller already knows.
 """
 
@@ -13,10 +14,12 @@ __all__ = [
     "AccessError",
     "BudgetRefusedError",
     "ChargedFailureError",
+    "FrozenError",
     "InvalidArgumentError",
     "InvalidCountsError",
     "LedgerError",
     "StreamError",
+    "UncertainError",
     "UnlistedError",
 ]
 
@@ -47,8 +50,24 @@ class BudgetRefusedError(UnlistedError):
     """The question does not fit into what is left. It cost nothing."""
 
 
+class FrozenError(BudgetRefusedError):
+    """Too many questions failed after data was touched, and the owner has not looked yet. It cost nothing."""
+
+
 class LedgerError(UnlistedError):
     """The ledger cannot do as asked: it cannot be reached, written to or read. Nothing was charged."""
+
+
+class UncertainError(LedgerError):
+    """Nobody can say whether it was booked: the store went away while it was asked to keep it."""
+
+    @classmethod
+    def because(cls, reason: str) -> UncertainError:
+        """Say why, and how to find out."""
+        return cls(
+            f"The ledger could not be used: {reason}. It may or may not have been booked: look for it in "
+            "`unlisted ledger history` before you try again. What was booked stays spent."
+        )
 
 
 class AccessError(UnlistedError):

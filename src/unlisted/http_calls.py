@@ -20,8 +20,10 @@ from unlisted.errors import (
     AccessError,
     BudgetRefusedError,
     ChargedFailureError,
+    FrozenError,
     InvalidArgumentError,
     LedgerError,
+    UncertainError,
     UnlistedError,
 )
 
@@ -109,6 +111,10 @@ def _refused(status: int, problem: bytes, asked: Mapping[str, Any]) -> UnlistedE
         return ChargedFailureError()
     if kind == "budget-refused":
         return BudgetRefusedError(detail)
+    if kind == "frozen":
+        return FrozenError(detail)
+    if kind == "charge-unknown":
+        return UncertainError(detail)
     if kind == "ledger-unavailable":
         return LedgerError(detail)
     if kind == "invalid-argument" and "argument" in told:

@@ -12,7 +12,9 @@ import sqlalchemy as sa
 from tests.ledger.books import bill, budget, cost, delivers, eventually, held_up
 
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, LedgerError
-from unlisted.ledger.account import Account, forfeit
+from unlisted.ledger.account import Account
+from unlisted.ledger.booking import Booking
+from unlisted.ledger.ending import forfeit
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import datasets
 from unlisted.ledger.verify import verify
@@ -27,6 +29,8 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 
 
 def opened(ledger: Ledger, name: str, rho: str = "1", dataset: str = "searches") -> Account:
+    if dataset != "searches":
+        ledger.create_dataset(dataset, budget=budget(rho), source="searches.parquet", shares_source=True)
     return ledger.open(name, dataset=dataset, budget=budget(rho))
 
 
@@ -48,7 +52,7 @@ def outcome(future: Future[object]) -> object:
 
 
 def test_reservations_that_wait_are_kept_by_one_commit(ledger, threads):
-    ledger.create_dataset("searches", budget=budget("9"))
+    ledger.create_dataset("searches", budget=budget("9"), shares_source=True)
     accounts = [opened(ledger, f"team {number}") for number in range(3)]
     accounts += [opened(ledger, f"other {number}", dataset=f"other {number}") for number in range(2)]
     commits: list[int] = []
@@ -96,7 +100,7 @@ def test_one_that_is_refused_costs_the_others_nothing(ledger, threads):
     assert verify(ledger) == []
 
 
-def test_what_a_refused_one_had_added_before_is_taken_back(ledger, ledger_url, threads):
+def test_what_is_forfeited_on_the_way_to_a_refusal_stays_forfeited(ledger, ledger_url, threads):
     ledger.create_dataset("searches", budget=budget(), version="november")
     poor, other = opened(ledger, "poor", "0.15"), opened(ledger, "other")
     child = os.fork()
@@ -107,8 +111,23 @@ def test_what_a_refused_one_had_added_before_is_taken_back(ledger, ledger_url, t
     # Asking again first forfeits what the dead process held, and then finds that too little is left.
     pays = [lambda: poor.pay(bill("q"), delivers()), lambda: other.pay(bill("q"), delivers()).release]
     assert [outcome(one) for one in asked_together(threads, other, pays)] == [BudgetRefusedError, b"a release"]
-    assert [entry.kind for entry in ledger.history()][3:] == ["reserved", "reserved", "settled"]
-    assert poor.balance().account.reserved.texts[0] == "0.1"
+    assert [entry.kind for entry in ledger.history()][3:] == ["reserved", "forfeited", "reserved", "settled"]
+    assert poor.balance().account.used.texts[0] == "0.1"
+    assert poor.balance().account.failures.seen == 1
+    assert verify(ledger) == []
+
+
+def test_what_a_refused_one_had_added_before_is_taken_back(ledger, threads):
+    poor, other = opened(ledger, "poor"), opened(ledger, "other")
+
+    def add_and_refuse(change):
+        change.append("closed", account="poor")
+        raise InvalidArgumentError("account", "poor", "richer")
+
+    refused = Booking(poor.dataset, poor.name, frozenset(), add_and_refuse)
+    pays = [lambda: ledger.book(refused), lambda: other.pay(bill("q"), delivers()).release]
+    assert [outcome(one) for one in asked_together(threads, other, pays)] == [InvalidArgumentError, b"a release"]
+    assert [entry.kind for entry in ledger.history()][3:] == ["reserved", "settled"]
     assert verify(ledger) == []
 
 

@@ -14,8 +14,9 @@ from tests.ledger.books import bill, budget, cost, delivers, held_up
 
 from unlisted.errors import ChargedFailureError, LedgerError
 from unlisted.ledger.amounts import NOTHING
+from unlisted.ledger.ending import forfeit_abandoned
 from unlisted.ledger.ledger import Ledger
-from unlisted.ledger.verify import forfeit_abandoned, verify
+from unlisted.ledger.verify import verify
 
 DELIVERED, KILLED = 0, -signal.SIGKILL
 
@@ -43,8 +44,9 @@ def pay_and_die_at(url: str, step: int) -> int:
 
 
 def test_a_kill_at_any_step_loses_nothing_and_refunds_nothing_wrongly(ledger, ledger_url):
-    ledger.open("ads", dataset="searches", budget=budget("10"))
-    spent, seen = Fraction(0), set()
+    ledger.create_dataset("searches", budget=budget("10"), failures=100)
+    ledger.open("ads", dataset="searches", budget=budget("10"), failures=99)
+    spent, seen, failures = Fraction(0), set(), 0
     for step in range(1, 60):
         ended = pay_and_die_at(ledger_url, step)
         with Ledger(ledger_url) as fresh:
@@ -55,6 +57,9 @@ def test_a_kill_at_any_step_loses_nothing_and_refunds_nothing_wrongly(ledger, le
         # Forfeiting is book-keeping: what may still be spent is the same before and after.
         assert after.left == before.left
         assert after.reserved.rho == 0
+        # Whoever died over a question has failed, once, however often somebody looks.
+        failures += found
+        assert (after.failures.seen, after.failures.open) == (failures, 0)
         charged = after.used.guarantee().rho - spent
         spent += charged
         if ended == DELIVERED:

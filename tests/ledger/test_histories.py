@@ -24,8 +24,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from tests.ledger.books import Clock, bill, budget, cost
 
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, LedgerError
-from unlisted.ledger.account import forfeit
 from unlisted.ledger.amounts import Amount
+from unlisted.ledger.ending import forfeit
 from unlisted.ledger.export import export_lines
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.verify import verify
@@ -62,13 +62,30 @@ class World:
         self.ledger = Ledger(self.folder / "budget.db", clock=self.clock)
 
     def create(self, dataset: str, total: Pair, version: str | None) -> str:
-        self.ledger.create_dataset(dataset, budget=budget(*total), version=version)
+        self.ledger.create_dataset(dataset, budget=budget(*total), version=version, failures=4)
         return "done"
 
-    def open(self, account: str, dataset: str, share: Pair, daily: Pair | None) -> str:
+    def open(self, account: str, dataset: str, share: Pair, daily: Pair | None, failures: int) -> str:
         each = None if daily is None else budget(*daily)
         period = None if daily is None else "day"
-        self.ledger.open(account, dataset=dataset, budget=budget(*share), period=period, period_budget=each)
+        terms = {"budget": budget(*share), "period": period, "period_budget": each, "failures": failures}
+        self.ledger.open(account, dataset=dataset, **terms)
+        return "done"
+
+    def thaw(self, **whom: str) -> str:
+        try:
+            return f"thawed {self.ledger.thaw(**whom)}"
+        except InvalidArgumentError as refusal:
+            return type(refusal).__name__
+
+    def thaw_account(self, account: str) -> str:
+        return self.thaw(account=account)
+
+    def thaw_dataset(self, dataset: str) -> str:
+        return self.thaw(dataset=dataset)
+
+    def allow(self, account: str, failures: int) -> str:
+        self.ledger.allow_failures(failures, account=account)
         return "done"
 
     def declare(self, dataset: str, version: str) -> str:
@@ -116,7 +133,7 @@ class Running:
         self.ledger, self.account = ledger, account
         self.dataset = ledger.account(account).dataset
         self.reservation = 0
-        self._bill = bill(question, *ceiling)
+        self._bill = bill(question, *ceiling, source=f"{self.dataset}.parquet")
         self._key = key
         self._said: Queue[str] = Queue()
         self._order: Queue[tuple[bytes, Any] | None] = Queue()
@@ -182,6 +199,8 @@ class Model:
     latest: dict[str, datetime] = field(default_factory=dict)
     closed: set[str] = field(default_factory=set)
     asked: dict[int, Asked] = field(default_factory=dict)
+    allowed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(DATASETS, 4))
+    failed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     gone: dict[Any, Pair] = field(default_factory=lambda: defaultdict(lambda: (Fraction(0), Fraction(0))))
 
     def take(self, keys: tuple[Any, ...], amount: Pair, sign: int = 1) -> None:
@@ -194,6 +213,15 @@ class Model:
         if daily is not None:
             limits.append((daily, (account, str(max(now, self.latest[dataset]).date()))))
         return tuple(min(limit[at] - self.gone[key][at] for limit, key in limits) for at in (0, 1))
+
+    def is_frozen(self, account: str) -> bool:
+        return any(self.failed[one] >= self.allowed[one] for one in (account, self.of[account]))
+
+    def fail(self, account: str) -> None:
+        """Count a failure, of which none is told while all is frozen."""
+        if not self.is_frozen(account):
+            self.failed[account] += 1
+            self.failed[self.of[account]] += 1
 
     def expected(self, account: str, question: str, ceiling: Pair, key: str | None, now: datetime) -> str:
         """Say what asking will come to."""
@@ -213,7 +241,11 @@ class Model:
                     return one.state
         left = self.left(account, now)
         fits = ceiling[0] <= left[0] and ceiling[1] <= left[1]
-        return "open" if fits and account not in self.closed else "BudgetRefusedError"
+        if account in self.closed:
+            return "BudgetRefusedError"
+        if self.is_frozen(account):
+            return "FrozenError"
+        return "open" if fits else "BudgetRefusedError"
 
 
 def pairs(most: int) -> st.SearchStrategy[Pair]:
@@ -259,11 +291,13 @@ class Histories(RuleBasedStateMachine):
         dataset=st.sampled_from(DATASETS),
         share=pairs(40),
         daily=st.none() | pairs(20),
+        failures=st.integers(1, 3),
     )
-    def open_account(self, name: str, dataset: str, share: Pair, daily: Pair | None) -> Any:
+    def open_account(self, name: str, dataset: str, share: Pair, daily: Pair | None, failures: int) -> Any:
         if name in self.model.of:
             return multiple()
-        self.do("open", name, dataset, share, daily)
+        self.do("open", name, dataset, share, daily, failures)
+        self.model.allowed[name] = failures
         self.model.of[name], self.model.shares[name], self.model.daily[name] = dataset, share, daily
         self._entry(dataset)
         return name
@@ -297,6 +331,12 @@ class Histories(RuleBasedStateMachine):
         if asked.state == "abandoned":
             assert outcome == "ChargedFailureError"
             return
+        if self.model.is_frozen(asked.account):
+            # It was answered, and that is not told: how it ends was decided when others failed.
+            assert outcome == "ChargedFailureError"
+            self._entry(self.model.of[asked.account])
+            asked.state = "failed"
+            return
         assert outcome == f"answer {number}"
         dataset = self.model.of[asked.account]
         back = (asked.ceiling[0] - used.rho, asked.ceiling[1] - used.delta)
@@ -310,6 +350,7 @@ class Histories(RuleBasedStateMachine):
         assert self.do("fail", number) == "MechanismError"
         if asked.state == "open":
             self._entry(self.model.of[asked.account])
+            self.model.fail(asked.account)
             asked.state = "failed"
 
     @rule(number=waiting)
@@ -318,7 +359,29 @@ class Histories(RuleBasedStateMachine):
         self.do("abandon", number)
         if asked.state == "open":
             self._entry(self.model.of[asked.account])
+            self.model.fail(asked.account)
             asked.state = "abandoned"
+
+    @rule(account=opened)
+    def thaw_account(self, account: str) -> None:
+        self._thaw("thaw_account", account, self.model.of[account])
+
+    @rule(dataset=st.sampled_from(DATASETS))
+    def thaw_dataset(self, dataset: str) -> None:
+        self._thaw("thaw_dataset", dataset, dataset)
+
+    def _thaw(self, verb: str, whom: str, dataset: str) -> None:
+        failed = self.model.failed[whom]
+        assert self.do(verb, whom) == (f"thawed {failed}" if failed else "InvalidArgumentError")
+        if failed:
+            self._entry(dataset)
+            self.model.failed[whom] = 0
+
+    @rule(account=opened, failures=st.integers(1, 3))
+    def allow(self, account: str, failures: int) -> None:
+        self.do("allow", account, failures)
+        self.model.allowed[account] = failures
+        self._entry(self.model.of[account])
 
     @rule(dataset=st.sampled_from(DATASETS), version=st.sampled_from(["v1", "v2"]))
     def declare(self, dataset: str, version: str) -> None:
@@ -344,6 +407,15 @@ class Histories(RuleBasedStateMachine):
             left = self.world.ledger.account(account).balance().left
             assert Amount.allowance(*self.model.left(account, self.world.clock.time)) == left
             assert min(left.rho, left.delta) >= 0
+
+    @invariant()
+    def failures_are_counted_and_no_more_than_are_allowed(self) -> None:
+        book = self.world.ledger
+        states = {one.name: one.failures for one in book.datasets()}
+        states |= {one.name: one.failures for _, one in book.accounts()}
+        assert {name: (one.allowed, one.seen) for name, one in states.items()} == {
+            name: (self.model.allowed[name], self.model.failed[name]) for name in states
+        }
 
     @invariant()
     def the_book_adds_up(self) -> None:

@@ -17,9 +17,10 @@ from unlisted.cli.account import create
 from unlisted.errors import BudgetRefusedError, ChargedFailureError
 from unlisted.ledger import schema
 from unlisted.ledger.amounts import PLACES, Amount
+from unlisted.ledger.ending import forfeit_abandoned
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import accounts, datasets, entries, questions
-from unlisted.ledger.verify import forfeit_abandoned, verify
+from unlisted.ledger.verify import verify
 
 ROOT = Path(__file__).parents[2]
 UNIT = Fraction(1, 10**PLACES)

@@ -55,7 +55,7 @@ def test_eight_processes_never_overspend_and_never_strand_budget(ledger, ledger_
 def test_processes_of_many_threads_share_totals_that_none_of_their_accounts_knows(ledger, ledger_url):
     """Bookings of several accounts and data sets share transactions, within a process and never between them."""
     for dataset in ("searches", "orders"):
-        ledger.create_dataset(dataset, budget=budget("0.3"))
+        ledger.create_dataset(dataset, budget=budget("0.3"), shares_source=True)
         for number in range(4):
             ledger.open(f"{dataset} {number}", dataset=dataset, budget=budget("1"))
 

@@ -143,7 +143,8 @@ def test_a_ledger_of_an_older_version_is_brought_up_to_date(ledger, ledger_url):
     with ledger.store.writing() as connection:
         for table in (grants, keys):
             table.drop(connection)
-        connection.execute(migrations.delete().where(migrations.c.name == STEPS[-1][0]))
+        newer = [name for name, _ in STEPS if name >= "2"]
+        connection.execute(migrations.delete().where(migrations.c.name.in_(newer)))
     with Ledger(ledger_url, read_only=True) as reader:
         assert len(reader.history()) == 2
         with reader.store.reading() as connection:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 from tests.ledger.books import eventually
 
-from unlisted.ledger.failures import UncertainError
+from unlisted.errors import UncertainError
 from unlisted.ledger.turns import MOST_TOGETHER, Outcome, Turns
 
 PATIENCE_SECONDS = 60

@@ -35,6 +35,8 @@ def statements_of(ledger: Ledger) -> Iterator[list[str]]:
 
 def test_each_half_of_a_payment_reads_once_and_on_postgresql_writes_once(ledger):
     account = ledger.open("ads", dataset="searches", budget=budget())
+    # The first question also looks whether another data set is about its source.
+    account.pay(bill("first"), delivers())
     with statements_of(ledger) as sent:
         account.pay(bill("q"), delivers())
     reads = [statement for statement in sent if statement.startswith("SELECT")]

@@ -63,6 +63,10 @@ def make_slow_view(url: str) -> None:
         )
 
 
+MANY_FAILURES = "failures = 1000"
+"""One service for all tests: what one of them breaks must not freeze it for the others."""
+
+
 def config_text(limits: Mapping[str, Any]) -> str:
     """Return a configuration of all these, with the addresses of databases in the environment."""
     budget = f"budget = {{ rho = {TOTAL.rho}, delta = 1e-4 }}"
@@ -77,11 +81,12 @@ def config_text(limits: Mapping[str, Any]) -> str:
             'filters = ["device"]',
             "items_per_user = 1",
             budget,
+            MANY_FAILURES,
         ]
     slow = {"slow_file": '"slow.duckdb"', "slow_server": '{ env = "TEST_LEDGER" }'}
     for name, source in slow.items():
         lines += [f"[datasets.{name}]", f"source = {source}", 'table = "slow"', 'user = "user"']
-        lines += ['items = ["query"]', "items_per_user = 1", budget]
+        lines += ['items = ["query"]', "items_per_user = 1", budget, MANY_FAILURES]
     return "\n".join(lines)
 
 
@@ -148,7 +153,7 @@ def make_keys(ledger_url: str) -> dict[str, str]:
     with Ledger(ledger_url) as ledger:
         keys = KeyRing(ledger)
         for name in DATASETS:
-            ledger.open(f"ads-{name}", dataset=name, budget=TOTAL)
+            ledger.open(f"ads-{name}", dataset=name, budget=TOTAL, failures=900)
         ledger.open("others", dataset="empty", budget=Budget(rho=1, delta="1e-6"))
         return {
             "analyst": keys.create("Ana", "analyst", {name: f"ads-{name}" for name in DATASETS}),

@@ -120,10 +120,10 @@ def view(server: psycopg.Connection[Any]) -> Iterator[Callable[[str], str]]:
 ENDLESS = "SELECT 'a'::text AS who, 'b'::text AS item FROM pg_sleep(3600)"
 
 
-def asked(url: str, name: str, **settings: str) -> Plan:
+def asked(url: str, name: str, where: str | None = None, **settings: str) -> Plan:
     options = quote(" ".join(f"-c {setting}={value}" for setting, value in settings.items()))
     source = ul.table(f"{url}?options={options}" if settings else url, table=name, user="who")
-    return source.top("item", k=1, budget=BUDGET)
+    return source.top("item", k=1, budget=BUDGET, where=where)
 
 
 def until_it_runs(server: psycopg.Connection[Any], name: str) -> int:
@@ -213,6 +213,27 @@ def test_a_process_that_dies(
         asking.communicate()
         assert account.balance().left == held.left
         server.execute("SELECT pg_terminate_backend(%s)", [process])
+
+
+def test_failures_of_every_kind_freeze_the_account_together(
+    view: Callable[[str], str], postgres_url: str, tmp_path: Path
+) -> None:
+    """Two causes, three failures: the account is frozen, and no further question touches data."""
+    name = view(
+        "SELECT 'eve'::text AS who, 'z'::text AS item, 1 / g AS share, "
+        "(SELECT g FROM pg_sleep(3600)) AS patience FROM generate_series(0, 3) g"
+    )
+    raises = asked(postgres_url, name, where="share >= 0")
+    slow = asked(postgres_url, name, where="patience >= 0", statement_timeout="3s")
+    with an_account(tmp_path) as account:
+        for plan in (raises, slow, raises):
+            fails_charged(plan, account)
+        before = account.ledger.history()
+        with pytest.raises(ul.FrozenError, match="3 questions of it failed"):
+            slow.paid_by(account).run()
+        assert account.ledger.history() == before
+        account.ledger.thaw(account="ads")
+        fails_charged(raises, account)
 
 
 def test_the_folder_for_what_does_not_fit_is_gone_afterwards(

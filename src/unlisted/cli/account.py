@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unlisted.cli.budgets import AllowanceOptions, FormatOption, LedgerOption, ListChoice, echo_json
+from unlisted.cli.budgets import (
+    AllowanceOptions,
+    FailuresArgument,
+    FailuresOption,
+    FormatOption,
+    LedgerOption,
+    ListChoice,
+    echo_json,
+)
 from unlisted.cli.groups import grouped
 from unlisted.cli.options import open_ledger
 from unlisted.errors import InvalidArgumentError
-from unlisted.ledger.showing import amounts_as_lines, balance_as_dict, bar, said
+from unlisted.ledger.showing import amounts_as_lines, balance_as_dict, bar, failures_as_line, said
 from unlisted.ledger.terms import Terms, amount_of
 from unlisted.ledger.words import enough_for
 from unlisted.privacy.guarantee import Budget, Guarantee
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
     from unlisted.ledger.terms import AnyBudget
 
 account = typer.Typer(
-    help="Open, show and close accounts: who may spend what on which data set.", no_args_is_help=True
+    help="Open, show, thaw and close accounts: who may spend what on which data set.", no_args_is_help=True
 )
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The account's name.", show_default=False)]
@@ -58,6 +66,7 @@ def create(
     dataset: Annotated[str, typer.Option(metavar="D", help="The data set it spends on.", show_default=False)],
     allowed: AllowanceOptions,
     each: PeriodOptions,
+    failures: FailuresOption = None,
 ) -> None:
     """Open an account. On an unknown data set this opens the data set too, with the account's budget as its total.
 
@@ -70,7 +79,8 @@ def create(
     terms = Terms.of(budget, each.period, period_budget)
     with open_ledger(ledger, create=True) as book:
         known = {one.name for one in book.datasets()}
-        book.open(name, dataset=dataset, budget=budget, period=each.period, period_budget=period_budget)
+        opened = {"period": each.period, "period_budget": period_budget, "failures": failures}
+        book.open(name, dataset=dataset, budget=budget, **opened)  # type: ignore[arg-type]
     if dataset not in known:
         typer.echo(f"The data set {dataset!r} is new: its total is this account's budget.")
     typer.echo(f"Account {name!r} on {dataset!r} may spend {said(terms.total)}.")
@@ -99,7 +109,7 @@ def list_accounts(ledger: LedgerOption, format: FormatOption = ListChoice.table)
         typer.echo("There are no accounts yet. `unlisted account create` opens one.", err=True)
     for one in balances:
         state = one.account
-        closed = "  closed" if state.closed else ""
+        closed = "  closed" if state.closed else "  frozen" if state.failures.frozen else ""
         drawn = bar(state.used, state.reserved, state.terms.total)
         typer.echo(f"{state.name:24} {one.dataset.name:20} {drawn}  left {said(one.left)}{closed}")
 
@@ -110,6 +120,27 @@ def close(name: NameArgument, ledger: LedgerOption) -> None:
     with open_ledger(ledger) as book:
         book.close_account(name)
     typer.echo(f"Account {name!r} is closed.")
+
+
+@account.command("failures")
+def failures(name: NameArgument, failures: FailuresArgument, ledger: LedgerOption) -> None:
+    """Say how many questions of an account may fail after data was touched. What failed before still counts."""
+    with open_ledger(ledger) as book:
+        book.allow_failures(failures, account=name)
+        state = book.account(name).balance().account
+    typer.echo(f"Account {name!r}: {failures_as_line(state.failures)}.")
+
+
+@account.command("thaw")
+def thaw(name: NameArgument, ledger: LedgerOption) -> None:
+    """Let a frozen account ask again, after you have looked into the log. Its count of failures starts anew."""
+    with open_ledger(ledger) as book:
+        seen = book.thaw(account=name)
+        state = book.account(name).balance()
+    now = failures_as_line(state.account.failures)
+    typer.echo(f"Account {name!r} is thawed ({seen:,} failures looked at): {now}.")
+    if state.dataset.failures.frozen:
+        typer.echo(f"Its data set {state.dataset.name!r} is frozen too: unlisted dataset thaw.")
 
 
 def _lines(balance: Balance) -> list[str]:
@@ -131,4 +162,7 @@ def _lines(balance: Balance) -> list[str]:
         enough = enough_for(balance.left.guarantee(), result, epsilon)
         when = "" if in_period is None else " now"
         lines.append(f"  What is left{when} is {enough}, and for {questions:,} more questions.")
+    lines.append(f"  {failures_as_line(state.failures)}.")
+    if dataset.failures.frozen:
+        lines.append(f"  The data set is frozen with all its accounts: {failures_as_line(dataset.failures)}.")
     return lines

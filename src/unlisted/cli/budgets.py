@@ -31,6 +31,13 @@ class ListChoice(StrEnum):
     json = "json"
 
 
+FailuresOption = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="How many questions may fail after data was touched before it is frozen."),
+]
+FailuresArgument = Annotated[
+    int, typer.Argument(metavar="N", help="How many may fail before it is frozen.", show_default=False)
+]
 FormatOption = Annotated[ListChoice, typer.Option(help="How it is written.")]
 
 
@@ -77,8 +84,9 @@ class AllowanceOptions:
 def affordable(ceiling: Guarantee, balance: Balance) -> tuple[dict[str, Any], str]:
     """Return where an account stands and whether a question would fit: as plain values, and as a line."""
     state = balance.account
-    fits = not state.closed and Amount.charge(ceiling).fits(balance.left)
-    stands = "is closed" if state.closed else f"has {said(balance.left)} left"
+    is_frozen = state.failures.frozen or balance.dataset.failures.frozen
+    fits = not state.closed and not is_frozen and Amount.charge(ceiling).fits(balance.left)
+    stands = "is closed" if state.closed else "is frozen" if is_frozen else f"has {said(balance.left)} left"
     answer = "the question fits" if fits else "the question does not fit"
     line = f"The account {state.name!r} {stands}: {answer}.\n"
     return {"account": balance_as_dict(balance) | {"fits": fits}}, line

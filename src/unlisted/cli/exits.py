@@ -1,8 +1,8 @@
 """What becomes of an error: one line on the standard error stream, and an exit code. Never a traceback.
 
 Exit codes: 0 done; 1 an audit or a verification found a violation; 2 bad usage or input; 3 the budget refused;
-4 failed or stopped after data was touched, and charged where an account pays. A shell's own: 130 interrupted
-before that, 141 nobody reads the answer.
+4 failed or stopped after data was touched, and charged where an account pays; or nobody knows whether it was
+booked. A shell's own: 130 interrupted before that, 141 nobody reads the answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, UnlistedError
+from unlisted.errors import (
+    BudgetRefusedError,
+    ChargedFailureError,
+    InvalidArgumentError,
+    UncertainError,
+    UnlistedError,
+)
 from unlisted.releases import escaped
 from unlisted.tables.failures import OWNER_LOG, causes_kept_in
 
@@ -39,6 +45,7 @@ _TYPED = {"source": "SOURCE", "path": "DIR", "k": "-k", "number": "--round"} | {
             "questions",
             "version",
             "idempotency_key",
+            "failures",
         ),
         *("rounds", "items_per_event", "count_per_item", "unit", "rounds_per_user", "display", "release_every"),
     )
@@ -67,6 +74,8 @@ def exits() -> Iterator[None]:
         leave(str(failure), CHARGED, "" if _is_kept() else "No log was kept. To keep one: unlisted --log FILE …")
     except BudgetRefusedError as refusal:
         leave(str(refusal), REFUSED)
+    except UncertainError as unknown:
+        leave(str(unknown), CHARGED)
     except UnlistedError as refusal:
         leave(_as_typed(refusal), BAD_INPUT)
     except BrokenPipeError:

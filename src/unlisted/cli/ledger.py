@@ -14,6 +14,7 @@ from unlisted.cli.options import open_ledger
 from unlisted.cli.writing import require_writable, write_file
 from unlisted.errors import InvalidArgumentError, LedgerError
 from unlisted.ledger.amounts import NOTHING
+from unlisted.ledger.entries import Entry
 from unlisted.releases import escaped
 
 ledger = typer.Typer(help="Verify, read and copy the ledger.", no_args_is_help=True)
@@ -27,7 +28,8 @@ def verify_ledger(
     ] = None,
 ) -> None:
     """Prove that balances follow from the entries and that no entry was changed. Exit 1 if something is wrong."""
-    from unlisted.ledger.verify import abandoned_reservations, verify  # noqa: PLC0415 - an extra
+    from unlisted.ledger.ending import abandoned_reservations  # noqa: PLC0415 - an extra
+    from unlisted.ledger.verify import verify  # noqa: PLC0415 - an extra
 
     receipts = [_read_receipt(path) for path in receipt or []]
     with open_ledger(ledger, read_only=True) as book:
@@ -77,7 +79,8 @@ def history(
         whom = f"{entry.dataset}/{entry.account}" if entry.account else entry.dataset
         cost = "" if entry.amount == NOTHING else f"  ρ {float(rho):.6g}  δ {float(delta):.3g}"
         of = "" if entry.reservation is None else f" {entry.reservation}"
-        typer.echo(f"{entry.time[:19]}  {entry.number:>6}  {entry.kind + of:16}  {whom:32}{cost}".rstrip())
+        line = f"{entry.time[:19]}  {entry.number:>6}  {entry.kind + of:16}  {whom:32}{cost}{_failures(entry)}"
+        typer.echo(line.rstrip())
 
 
 @ledger.command("export")
@@ -99,9 +102,16 @@ def export(
         typer.echo(f"Wrote {len(lines)} entries to {escaped(str(output))}", err=True)
 
 
+def _failures(entry: Entry) -> str:
+    """Say what an entry has to do with failures: which one it is of the account's, or how many there may be."""
+    if entry.body.get("failure"):
+        return f"  failure {entry.body['failure']:,}"
+    return f"  {entry.body['failures']:,} failures" if entry.kind == "allowed" else ""
+
+
 def _forfeit(ledger: str, abandoned: int) -> None:
     """Write down what dead processes left behind, the one thing about verifying that needs write access."""
-    from unlisted.ledger.verify import forfeit_abandoned  # noqa: PLC0415 - an extra
+    from unlisted.ledger.ending import forfeit_abandoned  # noqa: PLC0415 - an extra
 
     try:
         with open_ledger(ledger) as book:

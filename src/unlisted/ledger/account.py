@@ -4,6 +4,8 @@
     run       the mechanism draws. Whatever goes wrong from here on, the reservation stays.
     settle    one transaction: the true cost replaces the ceiling, and the release is stored with it.
 
+A question that ends without an answer is forfeited, and is one of the few failures that the owner allows.
+
 A release is therefore either delivered and charged, or charged and lost; it is never delivered twice with
 different noise. The same question on the same declared version of the data returns the stored release, byte for
 byte, at no cost.
@@ -11,9 +13,8 @@ byte, at no cost.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
@@ -25,23 +26,25 @@ from unlisted.bills import Bill, Deliver, Paid
 from unlisted.errors import (
     BudgetRefusedError,
     ChargedFailureError,
+    FrozenError,
     InvalidArgumentError,
     LedgerError,
+    UncertainError,
     UnlistedError,
 )
 from unlisted.ledger import records
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.booking import Booking, Value
 from unlisted.ledger.changes import Change
-from unlisted.ledger.entries import Entry, Kind
-from unlisted.ledger.failures import UncertainError
+from unlisted.ledger.ending import forfeit, forfeit_abandoned, has_room, settle
 from unlisted.ledger.ledger import Ledger, require_name
 from unlisted.ledger.owners import give_up, is_gone, new_owner
 from unlisted.ledger.periods import period_of
 from unlisted.ledger.schema import questions
+from unlisted.ledger.sources import require_own_source
 from unlisted.ledger.state import AccountState, DatasetState, Held
 from unlisted.ledger.terms import Terms
-from unlisted.ledger.words import refusal
+from unlisted.ledger.words import frozen, refusal
 from unlisted.privacy.guarantee import Guarantee
 
 _MINE = sa.select(questions).where(questions.c.account == sa.bindparam("account"))
@@ -85,7 +88,7 @@ class Account:
             require_name("idempotency_key", idempotency_key)
         owner, concerns = new_owner(), self._concerns(bill, idempotency_key)
         try:
-            begun = self._book(concerns, lambda change: self._begin(change, bill, idempotency_key, owner))
+            begun = self._begun(concerns, lambda change: self._begin(change, bill, idempotency_key, owner))
         except BaseException as failure:
             if isinstance(failure, UncertainError) or not isinstance(failure, UnlistedError):
                 # If it was reserved after all, whoever asks next may forfeit it.
@@ -93,6 +96,8 @@ class Account:
             raise
         if isinstance(begun, Paid):
             return begun
+        if isinstance(begun, BudgetRefusedError):
+            raise begun
         try:
             release, used = deliver()
             return self._settle(begun, concerns, release, used)
@@ -103,19 +108,35 @@ class Account:
     def _book(self, concerns: frozenset[Hashable], step: Callable[[Change], Value]) -> Value:
         return self.ledger.book(Booking(self.dataset, self.name, concerns, step))
 
+    def _begun(self, concerns: frozenset[Hashable], step: Callable[[Change], _Outcome | None]) -> _Outcome:
+        """Begin; if processes died over questions that could be failures too many, these are forfeited first."""
+        for _ in range(_LOOKS):
+            outcome = self._book(concerns, step)
+            if outcome is not None:
+                return outcome
+            forfeit_abandoned(self.ledger, self.dataset)
+        raise LedgerError("Too many processes die over this data set. Ask again; nothing was charged.")
+
     def _concerns(self, bill: Bill, key: str | None) -> frozenset[Hashable]:
         """Name what another request could ask as well: such two are never booked in one transaction."""
         asked = {("question", self.name, bill.question)}
         return frozenset(asked if key is None else {*asked, ("key", self.name, key)})
 
-    def _begin(self, change: Change, bill: Bill, key: str | None, owner: str) -> Paid | _Begun:
+    def _begin(self, change: Change, bill: Bill, key: str | None, owner: str) -> _Outcome | None:
         # Also of a repeat: an answer about other data is no answer.
         _require_same(change.state.dataset, bill)
         earlier = self._earlier(change, bill, key)
         if earlier is not None:
             return earlier
-        number = self._reserve(change, bill, key, owner)
-        return _Begun(number, change.state.held[number])
+        dataset = change.state.dataset
+        if dataset.source is None:
+            require_own_source(change.connection, self.dataset, bill.source, shares=dataset.shares_source)
+        try:
+            number = self._reserve(change, bill, key, owner)
+        except BudgetRefusedError as refused:
+            # Handed on and not raised: what was forfeited on the way stays in the book.
+            return refused
+        return None if number is None else _Begun(number, change.state.held[number])
 
     def _earlier(self, change: Change, bill: Bill, key: str | None) -> Paid | None:
         """Find the answer to a retried or repeated question; refuse one that is being answered right now."""
@@ -151,12 +172,16 @@ class Account:
         digest = records.read_hash(connection, self.dataset, row.entry)
         return Paid(row.release, self.dataset, self.name, row.entry, digest or "")
 
-    def _reserve(self, change: Change, bill: Bill, key: str | None, owner: str) -> int:
+    def _reserve(self, change: Change, bill: Bill, key: str | None, owner: str) -> int | None:
         state, dataset = change.account(self.name), change.state.dataset
         if state.closed:
             raise BudgetRefusedError(f"The account {self.name!r} is closed. Nothing was charged.")
         amount = Amount.charge(bill.ceiling)
         balance = Balance(state, dataset, change.now(dataset.last_time))
+        if change.state.is_frozen(self.name):
+            raise FrozenError(frozen(balance))
+        if not has_room(change, self.name):
+            return None
         if not amount.fits(balance.left):
             raise BudgetRefusedError(refusal(bill.ceiling, balance, bill.result, bill.result_epsilon))
         body = {
@@ -188,15 +213,20 @@ class Account:
         try:
             # If somebody found the reservation abandoned and forfeited it meanwhile, the writing fails: it changes
             # open questions only.
-            entry = self._book(concerns, lambda change: _end(change, begun.number, begun.held, amount, release))
+            entry = self._book(concerns, lambda change: settle(change, begun.number, begun.held, amount, release))
         except LedgerError:
             # The answer was drawn and cannot be stored: it is charged and lost.
             raise ChargedFailureError from None
+        if entry is None:
+            # Others failed meanwhile, and whether this one did too is not to be told.
+            raise ChargedFailureError
         return Paid(release, self.dataset, self.name, entry.number, entry.hash)
 
     def _forfeit(self, number: int, concerns: frozenset[Hashable], owner: str) -> None:
         """Say that a reservation stays spent. If that cannot be written it stays reserved, which is the same."""
         try:
+            # Processes that died failed before this question did: in this order they are counted.
+            forfeit_abandoned(self.ledger, self.dataset)
             self._book(concerns, lambda change: forfeit(change, number))
         except LedgerError:
             # Else the same question would count as being answered for as long as this process lives.
@@ -209,6 +239,10 @@ class _Begun:
 
     number: int
     held: Held
+
+
+_Outcome = Paid | _Begun | BudgetRefusedError
+_LOOKS = 3
 
 
 @dataclass(frozen=True)
@@ -240,27 +274,6 @@ class Balance:
         """What a next question may cost: the least of account, period and data set."""
         in_period = self.left_in_period
         return self.left_for_life if in_period is None else self.left_for_life.least(in_period)
-
-
-def forfeit(change: Change, number: int) -> None:
-    """End an open reservation with all of its ceiling spent; one that ended before stays as it is."""
-    held = records.read_held(change.connection, change.state.dataset.name, number)
-    if held is not None:
-        _end(change, number, held, held.amount)
-
-
-def _end(change: Change, number: int, held: Held, amount: Amount, release: bytes | None = None) -> Entry:
-    """Settle a reservation with its release, or forfeit it; a reservation ends once."""
-    if not amount.fits(held.amount):
-        raise LedgerError("More was used than was reserved.")
-    change.state = replace(change.state, held={number: held})
-    kind: Kind = "forfeited" if release is None else "settled"
-    # With its digest in the chain, a stored answer that somebody changes is found too.
-    body = {} if release is None else {"release_sha256": hashlib.sha256(release).hexdigest()}
-    entry = change.append(kind, account=held.account, reservation=number, amount=amount, body=body)
-    answer = {} if release is None else {"release": release, "entry": entry.number}
-    change.questions.append(records.ended_question(entry.dataset, number, state=kind, **answer))
-    return entry
 
 
 def _require_same(dataset: DatasetState, bill: Bill) -> None:

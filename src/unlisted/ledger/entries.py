@@ -15,10 +15,11 @@ from typing import Any, Literal
 
 from unlisted.ledger.amounts import NOTHING, Amount
 
-Kind = Literal["opened", "reserved", "settled", "forfeited", "closed", "declared"]
+Kind = Literal["opened", "reserved", "settled", "forfeited", "closed", "declared", "allowed", "thawed"]
 """opened: a data set or an account begins. reserved: a question's ceiling is taken out. settled: its true cost
 is known and the rest comes back. forfeited: nobody came to settle, the ceiling stays spent. closed: an account
-ends. declared: the owner gave the data set a new version."""
+ends. declared: the owner gave the data set a new version. allowed: the owner says how many questions of an account
+or a data set may fail. thawed: the owner has looked at those that did, and the count starts anew."""
 
 FIRST = "0" * 64
 """The hash before a data set's first entry."""

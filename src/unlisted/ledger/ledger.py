@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
@@ -12,9 +12,11 @@ from sqlalchemy import Connection
 
 from unlisted.errors import InvalidArgumentError, LedgerError
 from unlisted.ledger import records
+from unlisted.ledger.allowances import for_account, for_dataset
 from unlisted.ledger.booking import Booker, Booking, Value
 from unlisted.ledger.changes import Change
 from unlisted.ledger.entries import Entry
+from unlisted.ledger.sources import require_own_source
 from unlisted.ledger.state import AccountState, DatasetState, State
 from unlisted.ledger.store import Store
 from unlisted.ledger.terms import AnyBudget, Terms, amount_of
@@ -28,12 +30,17 @@ Clock = Callable[[], datetime]
 
 
 class Declared(TypedDict, total=False):
-    """What the owner says of a data set: its user column, neighbours, source, and version of the data."""
+    """What the owner says of a data set: its user column, neighbours, source, version of the data.
+
+    And how many questions may fail, and whether another data set may be about the same source.
+    """
 
     unit: str | None
     adjacency: Adjacency | None
     source: str | None
     version: str | None
+    failures: int | None
+    shares_source: bool
 
 
 def _now() -> datetime:
@@ -70,16 +77,23 @@ class Ledger:
         self.store.close()
 
     def create_dataset(self, name: str, *, budget: AnyBudget, **declared: Unpack[Declared]) -> DatasetState:
-        """Open a data set with the total that its accounts share. The first question fixes what is not said."""
+        """Open a data set with the total that its accounts share. The first question fixes what is not said.
+
+        `failures` is how many questions of all its accounts may fail after data was touched before it is frozen.
+        """
         require_name("dataset", name)
+        allowed = for_dataset(declared.pop("failures", None))
+        shares = bool(declared.pop("shares_source", False))
         with self.store.writing(creates=True) as connection:
             if records.read_dataset(connection, name, lock=True) is not None:
                 raise InvalidArgumentError(
                     "dataset", name, "a new name", "A data set of this name is open already."
                 )
+            require_own_source(connection, name, declared.get("source"), shares=shares)
             change = Change(connection, self.now, State(DatasetState(name)))
             said = {key: value for key, value in declared.items() if value}
-            change.append("opened", amount=amount_of(budget), body=said)
+            body = {**said, "failures": allowed, "shares_source": shares}
+            change.append("opened", amount=amount_of(budget), body=body)
             write(connection, change.rows())
         return change.state.dataset
 
@@ -97,10 +111,12 @@ class Ledger:
         budget: AnyBudget,
         period: str | None = None,
         period_budget: AnyBudget | None = None,
+        failures: int | None = None,
     ) -> Account:
         """Open an account, or attach to it if it is open with equal terms.
 
-        On an unknown data set this opens the data set too, with the account's budget as its total.
+        On an unknown data set this opens the data set too, with the account's budget as its total. `failures` is
+        how many of its questions may fail after data was touched before it is frozen: 3 unless said.
         """
         from unlisted.ledger.account import Account  # noqa: PLC0415 - an account knows its ledger
 
@@ -111,12 +127,15 @@ class Ledger:
             known = records.read_dataset(connection, dataset, lock=True)
             found = records.read_account(connection, name)
             if found is not None:
-                _require_equal(found, dataset, terms)
+                _require_equal(found, dataset, terms, failures)
                 return Account(self, name, dataset, terms)
             change = Change(connection, self.now, State(known or DatasetState(dataset)))
             if known is None:
-                change.append("opened", amount=terms.total)
-            change.append("opened", account=name, amount=terms.total, body={"terms": terms.as_dict()})
+                unsaid = {"failures": for_dataset(None), "shares_source": False}
+                change.append("opened", amount=terms.total, body=unsaid)
+            allowed = for_account(failures, change.state.dataset.failures)
+            body = {"terms": terms.as_dict(), "failures": allowed}
+            change.append("opened", account=name, amount=terms.total, body=body)
             write(connection, change.rows())
         return Account(self, name, dataset, terms)
 
@@ -139,6 +158,36 @@ class Ledger:
             if change.account(name).closed:
                 raise InvalidArgumentError("account", name, "open", "It was closed before.")
             change.append("closed", account=name)
+
+    def allow_failures(self, failures: int, *, account: str | None = None, dataset: str | None = None) -> None:
+        """Say how many questions of an account, or of a whole data set, may fail before it is frozen.
+
+        What failed since the last thaw still counts.
+        """
+        with self._one_of(account, dataset) as change:
+            if account is None:
+                allowed = for_dataset(failures)
+                accounts = records.read_accounts(change.connection, dataset)
+                largest = max((one.failures.allowed for _, one in accounts), default=0)
+                if allowed <= largest:
+                    hint = "Else one account could freeze all the others. Allow that account fewer first."
+                    raise InvalidArgumentError("failures", failures, f"more than an account's {largest:,}", hint)
+            else:
+                allowed = for_account(failures, change.state.dataset.failures)
+            change.append("allowed", account=account, body={"failures": allowed})
+
+    def thaw(self, *, account: str | None = None, dataset: str | None = None) -> int:
+        """Say that the owner has looked into the failures of an account or a whole data set; return their number.
+
+        The allowance starts anew. What the questions cost stays spent.
+        """
+        with self._one_of(account, dataset) as change:
+            failures = change.state.dataset.failures if account is None else change.account(account).failures
+            if failures.seen == 0:
+                named = "dataset" if account is None else "account"
+                raise InvalidArgumentError(named, account or dataset, "one with failures", "It has none to thaw.")
+            change.append("thawed", account=account)
+        return failures.seen
 
     def datasets(self) -> list[DatasetState]:
         """Return where every data set stands."""
@@ -175,6 +224,14 @@ class Ledger:
             yield change
             write(connection, change.rows())
 
+    def _one_of(self, account: str | None, dataset: str | None) -> AbstractContextManager[Change]:
+        """Lock an account with its data set, or a data set."""
+        if account is not None:
+            return self.changing(self.account(account).dataset, account)
+        if dataset is None:
+            raise InvalidArgumentError("account", None, "given, or dataset")
+        return self.changing(dataset)
+
     def book(self, booking: Booking[Value]) -> Value:
         """Add entries to a data set, in one transaction with what other threads book at this moment."""
         return self._booker.book(booking)
@@ -198,7 +255,7 @@ def require_name(argument: str, name: object) -> None:
         raise InvalidArgumentError(argument, name, "a name of 1 to 200 printable characters")
 
 
-def _require_equal(found: tuple[str, AccountState], dataset: str, terms: Terms) -> None:
+def _require_equal(found: tuple[str, AccountState], dataset: str, terms: Terms, failures: int | None) -> None:
     held, state = found
     if held != dataset:
         raise InvalidArgumentError("dataset", dataset, f"{held!r}, which the account was opened on")
@@ -208,3 +265,6 @@ def _require_equal(found: tuple[str, AccountState], dataset: str, terms: Terms) 
         raise InvalidArgumentError(
             "budget", str(terms), f"the account's own terms, {state.terms}", "Terms never change."
         )
+    if failures not in (None, state.failures.allowed):
+        hint = "`unlisted account failures` changes it."
+        raise InvalidArgumentError("failures", failures, f"the account's own, {state.failures.allowed:,}", hint)

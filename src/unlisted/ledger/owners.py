@@ -41,6 +41,11 @@ def is_gone(owner: str) -> bool:
     return host == socket.gethostname() and _started(int(process)) != started
 
 
+def is_elsewhere(owner: str) -> bool:
+    """Return whether another machine holds a reservation, so that nobody here can tell how it is doing."""
+    return owner.partition("|")[0] != socket.gethostname()
+
+
 def _started(process: int) -> str:
     """Return when a process started, as the system counts it; empty if there is none."""
     if process == os.getpid():

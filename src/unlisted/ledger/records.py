@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from unlisted.errors import LedgerError
+from unlisted.ledger.allowances import Failures
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.entries import Entry, canonical
 from unlisted.ledger.schema import accounts, datasets, entries, questions
@@ -82,6 +83,8 @@ def written_dataset(state: DatasetState, *, new: bool) -> Write:
         **_amount("", state.total),
         **_amount("_used", state.used),
         **_amount("_reserved", state.reserved),
+        **_failures(state.failures),
+        "shares_source": state.shares_source,
         "last_number": state.last_number,
         "last_hash": state.last_hash,
         "last_time": state.last_time,
@@ -113,6 +116,7 @@ def written_account(dataset: str, state: AccountState, *, new: bool) -> Write:
         "period_name": state.period_name,
         "period_rho": state.period_used.texts[0],
         "period_delta": state.period_used.texts[1],
+        **_failures(state.failures),
     }
     if not new:
         return Write(accounts, values, {"name": state.name})
@@ -209,6 +213,8 @@ def _dataset(row: Any) -> DatasetState:
         version=row.version,
         used=Amount.read(row.rho_used, row.delta_used),
         reserved=Amount.read(row.rho_reserved, row.delta_reserved),
+        failures=Failures(row.failures_allowed, row.failures_seen, row.questions_open),
+        shares_source=bool(row.shares_source),
         last_number=row.last_number,
         last_hash=row.last_hash,
         last_time=row.last_time,
@@ -225,6 +231,7 @@ def _account(row: Any) -> AccountState:
         period_name=row.period_name,
         period_used=Amount.read(row.period_rho, row.period_delta),
         closed=bool(row.closed),
+        failures=Failures(row.failures_allowed, row.failures_seen, row.questions_open),
     )
 
 
@@ -263,3 +270,11 @@ def _row_of(table: sa.Table, values: Sequence[Any]) -> SimpleNamespace:
 def _amount(suffix: str, amount: Amount) -> dict[str, str]:
     rho, delta = amount.texts
     return {f"rho{suffix}": rho, f"delta{suffix}": delta}
+
+
+def _failures(failures: Failures) -> dict[str, int]:
+    return {
+        "failures_allowed": failures.allowed,
+        "failures_seen": failures.seen,
+        "questions_open": failures.open,
+    }

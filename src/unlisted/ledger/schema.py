@@ -7,6 +7,8 @@ from collections.abc import Callable
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from unlisted.ledger.allowances import ACCOUNT_FAILURES, DATASET_FAILURES
+
 metadata = sa.MetaData()
 
 migrations = sa.Table(
@@ -31,6 +33,12 @@ datasets = sa.Table(
     sa.Column("delta_used", sa.Text, nullable=False),
     sa.Column("rho_reserved", sa.Text, nullable=False),
     sa.Column("delta_reserved", sa.Text, nullable=False),
+    # How many questions may fail, how many did since the last thaw, and how many are open.
+    sa.Column("failures_allowed", sa.BigInteger, nullable=False),
+    sa.Column("failures_seen", sa.BigInteger, nullable=False),
+    sa.Column("questions_open", sa.BigInteger, nullable=False),
+    # Whether another data set may be about the same source.
+    sa.Column("shares_source", sa.Boolean, nullable=False),
     sa.Column("last_number", sa.BigInteger, nullable=False),
     sa.Column("last_hash", sa.Text, nullable=False),
     sa.Column("last_time", sa.Text, nullable=False),
@@ -51,6 +59,9 @@ accounts = sa.Table(
     sa.Column("period_name", sa.Text),
     sa.Column("period_rho", sa.Text, nullable=False),
     sa.Column("period_delta", sa.Text, nullable=False),
+    sa.Column("failures_allowed", sa.BigInteger, nullable=False),
+    sa.Column("failures_seen", sa.BigInteger, nullable=False),
+    sa.Column("questions_open", sa.BigInteger, nullable=False),
 )
 
 entries = sa.Table(
@@ -121,9 +132,29 @@ def _create_keys(connection: Connection) -> None:
     metadata.create_all(connection, tables=[keys, grants])
 
 
+def _count_failures(connection: Connection) -> None:
+    """Add what counts failures. What failed before is not counted, and what is open is."""
+    counted = {"failures_seen": "BIGINT NOT NULL DEFAULT 0", "questions_open": "BIGINT NOT NULL DEFAULT 0"}
+    whose = {datasets: ("dataset", DATASET_FAILURES), accounts: ("account", ACCOUNT_FAILURES)}
+    for table, (named_in, allowed) in whose.items():
+        columns = {"failures_allowed": f"BIGINT NOT NULL DEFAULT {allowed}", **counted}
+        if table is datasets:
+            columns["shares_source"] = "BOOLEAN NOT NULL DEFAULT true"
+        # A ledger that is made now has them from its first step on.
+        there = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
+        for name, kind in columns.items():
+            if name not in there:
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}")
+        still_open = sa.select(sa.func.count()).where(
+            questions.c[named_in] == table.c.name, questions.c.state == "open"
+        )
+        connection.execute(table.update().values(questions_open=still_open.scalar_subquery()))
+
+
 STEPS: tuple[tuple[str, Callable[[Connection], None]], ...] = (
     ("1 create tables", _create_tables),
     ("2 create keys", _create_keys),
+    ("3 count failures", _count_failures),
 )
 """Named steps, in order. A step that was released is never changed; new ones are added at the end."""
 

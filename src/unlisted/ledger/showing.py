@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from unlisted.ledger.allowances import Failures
 from unlisted.ledger.amounts import Amount
 from unlisted.releases import short_up, shown_up
 
@@ -23,11 +24,24 @@ def balance_as_dict(balance: Balance) -> dict[str, Any]:
         "closed": account.closed,
         **amounts_as_dict(account.terms.total, account.used, account.reserved, balance.left),
         "dataset_left": _pair(dataset.left),
+        "failures": failures_as_dict(account.failures),
+        "dataset_frozen": dataset.failures.frozen,
     }
     in_period = balance.left_in_period
     if in_period is not None:
         shown["period"] = {"name": balance.period_name, "left": _pair(in_period)}
     return shown
+
+
+def failures_as_dict(failures: Failures) -> dict[str, Any]:
+    """Return how many questions failed since the last thaw, how many may, and whether that froze it."""
+    return {"seen": failures.seen, "allowed": failures.allowed, "frozen": failures.frozen}
+
+
+def failures_as_line(failures: Failures) -> str:
+    """Say how many questions failed and how many may."""
+    state = "FROZEN until the owner thaws it" if failures.frozen else f"{failures.left:,} more may"
+    return f"{failures.seen:,} of {failures.allowed:,} failures after data was touched: {state}"
 
 
 def amounts_as_dict(total: Amount, spent: Amount, reserved: Amount, left: Amount) -> dict[str, Any]:

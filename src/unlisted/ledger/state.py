@@ -11,10 +11,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from unlisted.errors import LedgerError
+from unlisted.ledger.allowances import ACCOUNT_FAILURES, DATASET_FAILURES, Failures
 from unlisted.ledger.amounts import NOTHING, Amount
 from unlisted.ledger.entries import FIRST, Entry
 from unlisted.ledger.periods import period_of
 from unlisted.ledger.terms import Terms
+
+_OF_ACCOUNTS, _OF_DATASETS = Failures(ACCOUNT_FAILURES), Failures(DATASET_FAILURES)
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class AccountState:
     period_name: str | None = None
     period_used: Amount = NOTHING
     closed: bool = False
+    failures: Failures = _OF_ACCOUNTS
 
     @property
     def left(self) -> Amount:
@@ -53,7 +57,10 @@ class AccountState:
 
 @dataclass(frozen=True)
 class DatasetState:
-    """Where a data set stands, and the end of its chain."""
+    """Where a data set stands, and the end of its chain.
+
+    `shares_source` says that another data set may be about the same source, which then has two budgets.
+    """
 
     name: str
     total: Amount = NOTHING
@@ -63,6 +70,8 @@ class DatasetState:
     version: str | None = None
     used: Amount = NOTHING
     reserved: Amount = NOTHING
+    failures: Failures = _OF_DATASETS
+    shares_source: bool = True
     last_number: int = 0
     last_hash: str = FIRST
     last_time: str = ""
@@ -95,13 +104,18 @@ class State:
             return state._ended(entry)
         if entry.kind == "closed":
             return state._with_account(replace(self.accounts[entry.account or ""], closed=True))
+        if entry.kind == "allowed":
+            return state._with_failures(entry.account, allowed=entry.body["failures"])
+        if entry.kind == "thawed":
+            return state._with_failures(entry.account, seen=0)
         raise LedgerError(
             f"The ledger holds an entry of an unknown kind, {entry.kind!r}. Upgrade unlisted to read it."
         )
 
     def _opened(self, entry: Entry) -> State:
         if entry.account is not None:
-            return self._with_account(AccountState(entry.account, Terms(**entry.body["terms"])))
+            failures = Failures(entry.body.get("failures", ACCOUNT_FAILURES))
+            return self._with_account(AccountState(entry.account, Terms(**entry.body["terms"]), failures=failures))
         body = entry.body
         dataset = replace(
             self.dataset,
@@ -110,11 +124,16 @@ class State:
             adjacency=body.get("adjacency"),
             source=body.get("source"),
             version=body.get("version"),
+            failures=Failures(body.get("failures", DATASET_FAILURES)),
+            # Before this was asked, nobody said no.
+            shares_source=body.get("shares_source", True),
         )
         return replace(self, dataset=dataset)
 
     def _reserved(self, entry: Entry) -> State:
         account = self.accounts[entry.account or ""]
+        if self.is_frozen(account.name):
+            raise LedgerError("The ledger begins a question while failures have frozen it.")
         period = account.terms.period
         name = None if period is None else period_of(period, datetime.fromisoformat(entry.time))
         before = account.period_used if name == account.period_name else NOTHING
@@ -123,6 +142,7 @@ class State:
             reserved=account.reserved + entry.amount,
             period_name=name,
             period_used=before + entry.amount if period else NOTHING,
+            failures=replace(account.failures, open=account.failures.open + 1),
         )
         # The first question fixes what the owner left open.
         dataset = replace(
@@ -131,6 +151,7 @@ class State:
             unit=self.dataset.unit or entry.body.get("unit"),
             adjacency=self.dataset.adjacency or entry.body.get("adjacency"),
             source=self.dataset.source or entry.body.get("source"),
+            failures=replace(self.dataset.failures, open=self.dataset.failures.open + 1),
         )
         held = {**self.held, entry.number: Held(account.name, entry.amount, name)}
         return replace(self, dataset=dataset, accounts={**self.accounts, account.name: account}, held=held)
@@ -141,18 +162,54 @@ class State:
             raise LedgerError("The ledger ends a reservation that is not open.")
         back = held.amount - entry.amount
         account = self.accounts[held.account]
+        failed = self._failed(entry, held.account)
         same_period = held.period_name is not None and held.period_name == account.period_name
         account = replace(
             account,
             used=account.used + entry.amount,
             reserved=account.reserved - held.amount,
             period_used=account.period_used - back if same_period else account.period_used,
+            failures=_after_end(account.failures, failed),
         )
         dataset = replace(
-            self.dataset, used=self.dataset.used + entry.amount, reserved=self.dataset.reserved - held.amount
+            self.dataset,
+            used=self.dataset.used + entry.amount,
+            reserved=self.dataset.reserved - held.amount,
+            failures=_after_end(self.dataset.failures, failed),
         )
         rest = {number: one for number, one in self.held.items() if number != entry.reservation}
         return replace(self, dataset=dataset, accounts={**self.accounts, account.name: account}, held=rest)
 
+    def is_frozen(self, account: str) -> bool:
+        """Return whether an account, or the data set with all of its accounts, has used up its failures."""
+        return self.dataset.failures.frozen or self.accounts[account].failures.frozen
+
+    def next_failure(self, account: str) -> int:
+        """Return which failure of its allowance an account's next one is; 0 while frozen, when none is counted."""
+        return 0 if self.is_frozen(account) else self.accounts[account].failures.seen + 1
+
+    def _failed(self, entry: Entry, account: str) -> bool:
+        """Return whether the end of a question counts as a failure; refuse one that cannot have been written."""
+        if entry.kind == "settled":
+            if self.is_frozen(account):
+                raise LedgerError("The ledger answers a question while failures have frozen it.")
+            return False
+        if "failure" not in entry.body:  # from before failures were counted
+            return False
+        if entry.body["failure"] != self.next_failure(account):
+            raise LedgerError("The ledger does not count a failure as it should.")
+        return bool(entry.body["failure"])
+
+    def _with_failures(self, account: str | None, **changed: int) -> State:
+        if account is None:
+            failures = replace(self.dataset.failures, **changed)
+            return replace(self, dataset=replace(self.dataset, failures=failures))
+        state = self.accounts[account]
+        return self._with_account(replace(state, failures=replace(state.failures, **changed)))
+
     def _with_account(self, account: AccountState) -> State:
         return replace(self, accounts={**self.accounts, account.name: account})
+
+
+def _after_end(failures: Failures, failed: bool) -> Failures:
+    return replace(failures, seen=failures.seen + failed, open=failures.open - 1)

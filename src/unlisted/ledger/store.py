@@ -18,8 +18,7 @@ from urllib.parse import quote
 import sqlalchemy as sa
 from sqlalchemy import Connection, event
 
-from unlisted.errors import InvalidArgumentError, LedgerError
-from unlisted.ledger.failures import UncertainError
+from unlisted.errors import InvalidArgumentError, LedgerError, UncertainError
 from unlisted.ledger.schema import migrate, migrations, newest_known
 
 _PATIENCE_SECONDS = 120

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from unlisted.ledger.failures import UncertainError
+from unlisted.errors import UncertainError
 
 MOST_TOGETHER = 64
 """How many are served at once: whoever comes next waits no longer than for so many."""

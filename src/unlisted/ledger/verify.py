@@ -13,10 +13,8 @@ from sqlalchemy import Connection
 
 from unlisted.errors import LedgerError
 from unlisted.ledger import records
-from unlisted.ledger.account import forfeit
 from unlisted.ledger.entries import FIRST, Entry
 from unlisted.ledger.ledger import Ledger
-from unlisted.ledger.owners import is_gone
 from unlisted.ledger.schema import datasets, questions
 from unlisted.ledger.state import DatasetState, State
 
@@ -31,22 +29,6 @@ def verify(ledger: Ledger, receipts: Iterable[Mapping[str, Any]] = ()) -> list[s
         names = connection.execute(sa.select(datasets.c.name).order_by(datasets.c.name)).scalars().all()
         problems = [f"data set {name!r}: {found}" for name in names for found in _dataset(connection, name)]
         return problems + [found for receipt in receipts for found in _receipt(connection, receipt)]
-
-
-def abandoned_reservations(ledger: Ledger) -> list[tuple[str, str, int]]:
-    """Return the data set, account and number of each reservation whose process is gone."""
-    with ledger.store.reading() as connection:
-        still_open = connection.execute(sa.select(questions).where(questions.c.state == "open")).all()
-    return [(row.dataset, row.account, row.reservation) for row in still_open if is_gone(row.owner)]
-
-
-def forfeit_abandoned(ledger: Ledger) -> int:
-    """Forfeit the reservations whose process is gone; return how many there were. Nothing is refunded."""
-    gone = abandoned_reservations(ledger)
-    for dataset, account, reservation in gone:
-        with ledger.changing(dataset, account) as change:
-            forfeit(change, reservation)
-    return len(gone)
 
 
 def entry_named_by(receipt: Mapping[str, Any]) -> tuple[str, int, str] | None:

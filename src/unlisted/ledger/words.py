@@ -27,6 +27,22 @@ def refusal(asked: Guarantee, balance: Balance, result: Guarantee | None, result
     )
 
 
+def frozen(balance: Balance) -> str:
+    """Say that failures have frozen an account or a data set, and who can do something about it."""
+    if balance.dataset.failures.frozen:
+        whose, verb, name = "the data set", "dataset", balance.dataset.name
+        seen = balance.dataset.failures.seen
+    else:
+        whose, verb, name = "the account", "account", balance.account.name
+        seen = balance.account.failures.seen
+    failed = "a question" if seen == 1 else f"{seen:,} questions"
+    return (
+        f"{whose.capitalize()} {name!r} is frozen: {failed} of it failed after data was touched, as many as may. "
+        f"Whoever owns the data looks into the log and thaws it (unlisted {verb} thaw). Until then only previews "
+        "and answers that were given before can be had. Nothing was charged."
+    )
+
+
 def enough_for(left: Guarantee, result: Guarantee, epsilon: Fraction) -> str:
     """Say how many more results what is left pays for."""
     results = left.rho // result.rho if result.rho else 0

@@ -11,8 +11,8 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
 from unlisted.errors import UnlistedError
+from unlisted.ledger.ending import forfeit_abandoned
 from unlisted.ledger.ledger import Ledger
-from unlisted.ledger.verify import forfeit_abandoned
 from unlisted.server import dataset_routes, problems, stream_routes
 from unlisted.server.bodies import json_response
 from unlisted.server.config import Config

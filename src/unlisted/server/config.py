@@ -36,7 +36,8 @@ class Offer:
     """A data set as analysts meet it: what may be counted, what may be filtered on, and within which bounds.
 
     `items_per_user` and `rows_per_item` stand in for what a question does not say. `budget` is the total that all
-    accounts share, and is written into the ledger when the service first starts.
+    accounts share, and is written into the ledger when the service first starts. So is `shares_source`: that
+    another data set may have the same source. `failures` is how many questions of all accounts together may fail.
     """
 
     name: str
@@ -52,6 +53,8 @@ class Offer:
     adjacency: Adjacency = "add_remove"
     version: str | None = None
     description: str = ""
+    failures: int | None = None
+    shares_source: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,8 @@ def _offer(name: str, told: _Section) -> Offer:
         adjacency=told.choice("adjacency", "add_remove", "replace"),
         version=told.text("version", None),
         description=told.text("description", ""),
+        failures=told.number("failures"),
+        shares_source=told.flag("shares_source", default=False),
     )
     budget.end()
     told.end()

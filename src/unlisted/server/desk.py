@@ -17,6 +17,8 @@ from unlisted.ledger.amounts import Amount
 from unlisted.ledger.answers import StoredAnswer, stored_answer, stored_answers
 from unlisted.ledger.entries import Entry
 from unlisted.ledger.ledger import Ledger
+from unlisted.ledger.sources import sharing
+from unlisted.ledger.state import DatasetState
 from unlisted.plans import Plan
 from unlisted.releases import Release
 from unlisted.server.config import Config, Offer, StreamOffer
@@ -221,6 +223,12 @@ class Desk:
         found = self.ledger.history(name, None if caller.is_admin else caller.grants[name])
         # Where the rows lie is the owner's business.
         return [replace(one, body={key: of for key, of in one.body.items() if key != "source"}) for one in found]
+
+    def shared_sources(self) -> list[tuple[DatasetState, list[str]]]:
+        """Return the data sets offered here that share a source with others, and those: their budgets add up."""
+        known = self.ledger.datasets()
+        found = [(one, sharing(one, known)) for one in known if one.name in self.config.datasets]
+        return [(one, others) for one, others in found if others]
 
     # Readiness.
 

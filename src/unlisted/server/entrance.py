@@ -55,14 +55,14 @@ _SAID = {
     400: "The body is no JSON.",
     401: "No key, or one that is not known.",
     402: "The question does not fit into what is left. Nothing was charged.",
-    403: "The key has no account here, or is no admin's.",
+    403: "The key has no account here, or is no admin's; or too many questions failed and the owner must look.",
     404: "Not there, or not for this key.",
     409: "The plan is not the one that `plan_sha256` names. Nothing was charged.",
     413: "The body is too long.",
     422: "The question is not allowed, with what is allowed. Nothing was charged.",
     429: "Too many requests, or too many wrong keys. Retry-After says how long to wait.",
     500: "Failed after data was touched: charged, whatever the cause.",
-    503: "The ledger cannot be reached, or too many questions wait. Nothing was charged.",
+    503: "The ledger cannot be reached, or too many questions wait. `charged` is null where nobody knows.",
 }
 
 

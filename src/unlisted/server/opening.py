@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from unlisted.asking import PrivateTable, table
 from unlisted.errors import InvalidArgumentError, StreamError
 from unlisted.ledger.ledger import Ledger
+from unlisted.ledger.sources import NAMELESS, shared_warning, sharing
 from unlisted.ledger.state import DatasetState
 from unlisted.ledger.terms import amount_of
 from unlisted.server.config import Config, Offer, StreamOffer
+from unlisted.server.watch import LOG
 from unlisted.streams.stream import Stream
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.question import require_column
@@ -32,6 +34,7 @@ def open_datasets(config: Config, ledger: Ledger) -> None:
             _require_same(offer, known[name])
         else:
             _require_columns(offer)
+    _require_own_sources(config, known)
     for stream in config.streams.values():
         if not stream.outside_budget:
             _require_paid(stream, config.datasets[stream.dataset], ledger)
@@ -39,6 +42,8 @@ def open_datasets(config: Config, ledger: Ledger) -> None:
         if name in known:
             if offer.version is not None and offer.version != known[name].version:
                 ledger.declare_version(name, offer.version)
+            if offer.failures not in (None, known[name].failures.allowed):
+                ledger.allow_failures(offer.failures, dataset=name)
         else:
             ledger.create_dataset(
                 name,
@@ -47,7 +52,31 @@ def open_datasets(config: Config, ledger: Ledger) -> None:
                 adjacency=offer.adjacency,
                 source=source_name(offer.source, offer.table),
                 version=offer.version,
+                failures=offer.failures,
+                shares_source=offer.shares_source,
             )
+    _warn_of_shared_sources(config, ledger)
+
+
+def _require_own_sources(config: Config, known: Mapping[str, DatasetState]) -> None:
+    """Refuse a new data set over the source of another: two budgets for the same people, unless that is meant."""
+    taken = {one.source: name for name, one in known.items()}
+    for name, offer in config.datasets.items():
+        source = source_name(offer.source, offer.table)
+        other = taken.setdefault(source, name)
+        if other != name and name not in known and not offer.shares_source and source not in NAMELESS:
+            hint = "Two budgets for the same people add up. If that is meant, say shares_source = true."
+            raise InvalidArgumentError(
+                f"datasets.{name}.source", source, f"one that no other data set has; {other!r} has it", hint
+            )
+
+
+def _warn_of_shared_sources(config: Config, ledger: Ledger) -> None:
+    known = ledger.datasets()
+    for one in known:
+        others = sharing(one, known)
+        if others and one.name in config.datasets:
+            LOG.warning("%s", shared_warning(one, others))
 
 
 def open_table(offer: Offer) -> PrivateTable:

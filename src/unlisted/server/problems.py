@@ -1,7 +1,7 @@
 """Refusals as `application/problem+json`: what is wrong, what to do next, and whether it was charged.
 
-The words are those of the errors themselves, which never quote data. Whatever nobody foresaw becomes one fixed
-sentence, and its cause goes to the owner's log.
+`charged` is true or false, and null where nobody knows. The words are those of the errors themselves, which never
+quote data. Whatever nobody foresaw becomes one fixed sentence, and its cause goes to the owner's log.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from unlisted.errors import (
     AccessError,
     BudgetRefusedError,
     ChargedFailureError,
+    FrozenError,
     InvalidArgumentError,
     LedgerError,
+    UncertainError,
     UnlistedError,
 )
 from unlisted.tables.failures import OWNER_LOG
@@ -50,10 +52,15 @@ def of_error(error: UnlistedError) -> Response:
         if error.status == HTTPStatus.UNAUTHORIZED:
             headers["WWW-Authenticate"] = "Bearer"
         return problem(error.status, _ACCESS.get(error.status, "denied"), detail, headers)
+    if isinstance(error, FrozenError):
+        return problem(403, "frozen", detail)
     if isinstance(error, BudgetRefusedError):
         return problem(402, "budget-refused", detail)
     if isinstance(error, ChargedFailureError):
         return problem(500, "charged-failure", detail, charged=True)
+    if isinstance(error, UncertainError):
+        # Neither true nor false. Sent again under its Idempotency-Key, the question tells what became of it.
+        return problem(503, "charge-unknown", detail, {"Retry-After": "1"}, charged=None)
     if isinstance(error, LedgerError):
         return problem(503, "ledger-unavailable", detail, {"Retry-After": "1"})
     if isinstance(error, InvalidArgumentError):

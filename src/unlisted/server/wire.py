@@ -196,6 +196,14 @@ class AmountBody(BaseModel):
     delta: str
 
 
+class FailuresBody(BaseModel):
+    """How many questions of an account failed after data was touched, since the owner last thawed it."""
+
+    seen: int
+    allowed: int
+    frozen: bool = Field(description="Whether no more may be asked until the owner has looked.")
+
+
 class BalanceBody(BaseModel):
     """Where an account stands."""
 
@@ -208,6 +216,8 @@ class BalanceBody(BaseModel):
     left: AmountBody = Field(description="What a next question may cost: the least of account, period, data set.")
     spent_epsilon: dict[str, float]
     dataset_left: AmountBody
+    failures: FailuresBody
+    dataset_frozen: bool = Field(description="Whether too many questions of all accounts together have failed.")
     period: dict[str, Any] | None = None
 
 
@@ -226,7 +236,10 @@ class EntryBody(BaseModel):
 
 
 class Problem(BaseModel):
-    """What is wrong and what to do next (RFC 9457). `charged` says whether it was paid for all the same."""
+    """What is wrong and what to do next (RFC 9457). `charged` says whether it was paid for all the same.
+
+    It is null where nobody knows: the ledger went away while it was asked to keep it.
+    """
 
     model_config = ConfigDict(extra="allow")
 
@@ -234,4 +247,4 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str
-    charged: bool
+    charged: bool | None

@@ -35,6 +35,7 @@ FORMS = (
     "/datasets/searches/answers",
     "/admin/create-key",
     "/admin/open-account",
+    "/admin/thaw-account",
     "/sign-out",
 )
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}

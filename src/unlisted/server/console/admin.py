@@ -1,4 +1,4 @@
-"""For admins: open and close accounts, make and revoke keys, say which key asks what on whose account."""
+"""For admins: open, thaw and close accounts, make and revoke keys, say which key asks what on whose account."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from unlisted.errors import AccessError, InvalidArgumentError
+from unlisted.ledger.sources import shared_warning
 from unlisted.privacy.guarantee import Budget
 from unlisted.server.console.budget_figures import standing_of
 from unlisted.server.console.forms import Form
@@ -40,12 +41,11 @@ def change(visit: Signed, verb: str, sent: Sent) -> Response:
 
 
 def _open_account(desk: Desk, sent: Form) -> dict[str, str]:
-    dataset, account = _given(sent, "dataset"), _given(sent, "account")
-    if dataset not in desk.config.datasets:
-        # A ledger would open an unknown data set along with the account.
-        raise InvalidArgumentError("dataset", dataset, "one that is offered here")
+    # A ledger would open an unknown data set along with the account.
+    dataset, account = _offered(desk, sent), _given(sent, "account")
     budget = Budget(rho=_given(sent, "rho"), delta=_given(sent, "delta"))
-    desk.ledger.open(account, dataset=dataset, budget=budget)
+    failures = _number(sent, "failures") if sent.one("failures") else None
+    desk.ledger.open(account, dataset=dataset, budget=budget, failures=failures)
     return {"done": f"The account {account} is open on {dataset}."}
 
 
@@ -53,6 +53,30 @@ def _close_account(desk: Desk, sent: Form) -> dict[str, str]:
     account = _given(sent, "account")
     desk.ledger.close_account(account)
     return {"done": f"The account {account} is closed. What it spent stays spent."}
+
+
+def _thaw_account(desk: Desk, sent: Form) -> dict[str, str]:
+    account = _given(sent, "account")
+    seen = desk.ledger.thaw(account=account)
+    return {"done": f"The account {account} is thawed. {seen:,} failures were counted; the count starts anew."}
+
+
+def _thaw_dataset(desk: Desk, sent: Form) -> dict[str, str]:
+    dataset = _offered(desk, sent)
+    seen = desk.ledger.thaw(dataset=dataset)
+    return {"done": f"The data set {dataset} is thawed. {seen:,} failures were counted; the count starts anew."}
+
+
+def _allow_account(desk: Desk, sent: Form) -> dict[str, str]:
+    account, failures = _given(sent, "account"), _number(sent, "failures")
+    desk.ledger.allow_failures(failures, account=account)
+    return {"done": f"Of the account {account}, {failures:,} questions may fail."}
+
+
+def _allow_dataset(desk: Desk, sent: Form) -> dict[str, str]:
+    dataset, failures = _offered(desk, sent), _number(sent, "failures")
+    desk.ledger.allow_failures(failures, dataset=dataset)
+    return {"done": f"Of all accounts on {dataset} together, {failures:,} questions may fail."}
 
 
 def _create_key(desk: Desk, sent: Form) -> dict[str, str]:
@@ -83,6 +107,10 @@ def _withdraw(desk: Desk, sent: Form) -> dict[str, str]:
 VERBS: dict[str, Callable[[Desk, Form], dict[str, str]]] = {
     "open-account": _open_account,
     "close-account": _close_account,
+    "thaw-account": _thaw_account,
+    "thaw-dataset": _thaw_dataset,
+    "allow-account": _allow_account,
+    "allow-dataset": _allow_dataset,
     "create-key": _create_key,
     "revoke-key": _revoke_key,
     "grant": _grant,
@@ -97,6 +125,20 @@ def _given(sent: Form, name: str) -> str:
     return sent.one(name)
 
 
+def _offered(desk: Desk, sent: Form) -> str:
+    dataset = _given(sent, "dataset")
+    if dataset not in desk.config.datasets:
+        raise InvalidArgumentError("dataset", dataset, "one that is offered here")
+    return dataset
+
+
+def _number(sent: Form, name: str) -> int:
+    text = _given(sent, name)
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise InvalidArgumentError(name, text, "a whole number")
+    return int(text)
+
+
 def _page(visit: SignedIn, said: dict[str, str], status: int = 200) -> Response:
     desk, caller = visit.desk, visit.caller
     names = sorted(desk.config.datasets)
@@ -105,6 +147,8 @@ def _page(visit: SignedIn, said: dict[str, str], status: int = 200) -> Response:
         "current": "Budget",
         "datasets": names,
         "accounts": accounts,
+        "failures": {name: desk.ledger.dataset(name).failures for name in names},
+        "shared": [shared_warning(one, others) for one, others in desk.shared_sources()],
         "keys": desk.keys.all(),
         "said": {"done": "", "refused": "", "new_key": "", **said},
     }

@@ -15,7 +15,14 @@ from starlette.responses import RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from unlisted.errors import AccessError, BudgetRefusedError, ChargedFailureError, LedgerError, UnlistedError
+from unlisted.errors import (
+    AccessError,
+    BudgetRefusedError,
+    ChargedFailureError,
+    FrozenError,
+    LedgerError,
+    UnlistedError,
+)
 from unlisted.server.console import admin, answer, ask, budget, datasets, history, sign_in, streams
 from unlisted.server.console.sessions import Sessions
 from unlisted.server.console.visits import SIGN_IN, Console, Visit, any_visit
@@ -104,7 +111,7 @@ def _status(error: Exception) -> int:
     if isinstance(error, AccessError):
         return error.status
     if isinstance(error, BudgetRefusedError):
-        return 402
+        return 403 if isinstance(error, FrozenError) else 402
     if isinstance(error, ChargedFailureError):
         return 500
     return 503 if isinstance(error, LedgerError) else 422

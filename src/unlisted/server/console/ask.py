@@ -12,7 +12,7 @@ from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from unlisted.errors import BudgetRefusedError, InvalidArgumentError
+from unlisted.errors import BudgetRefusedError, FrozenError, InvalidArgumentError
 from unlisted.plans import Plan
 from unlisted.server.console.budget_figures import Standing, standing_of
 from unlisted.server.console.drafts import Draft
@@ -51,6 +51,9 @@ _EXAMPLES = {
 }
 
 
+_STATUSES: dict[type, int] = {BudgetRefusedError: 402, FrozenError: 403}
+
+
 @dataclass(frozen=True)
 class Wrong:
     """What is wrong with a draft, and the field it is wrong in; an empty field stands for the whole."""
@@ -70,8 +73,8 @@ class Preview:
 
     @property
     def fits(self) -> bool:
-        """Whether what is left pays for it."""
-        return self.standing.after(self.plan.guarantee) is not None
+        """Whether what is left pays for it, and failures have not frozen the account."""
+        return not self.standing.frozen and self.standing.after(self.plan.guarantee) is not None
 
 
 @router.get("/datasets/{name}/ask")
@@ -122,7 +125,7 @@ def _page(
         "example": _example(dataset),
         "opened": any(getattr(draft, field) != getattr(first, field) for field in _MORE),
     }
-    status = 200 if not given["wrong"].text else 402 if isinstance(refused, BudgetRefusedError) else 422
+    status = 200 if not given["wrong"].text else _STATUSES.get(type(refused), 422)
     return visit.page("ask.html", given, status)
 
 

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from unlisted.charts import spending_chart
+from unlisted.ledger.allowances import Failures
 from unlisted.ledger.entries import Entry
 from unlisted.ledger.export import entry_as_dict
 from unlisted.server.console.budget_figures import Part, Standing, dataset_part, standing_of
@@ -27,6 +28,7 @@ class Book:
 
     name: str
     shared: Part | None
+    failures: Failures | None
     accounts: list[Standing]
     entries: list[Entry]
     hidden: int
@@ -48,6 +50,8 @@ def _book(visit: SignedIn, name: str) -> Book:
     return Book(
         name=name,
         shared=dataset_part(balances[0].dataset) if balances else None,
+        # How often others failed is for whoever can do something about it.
+        failures=balances[0].dataset.failures if balances and caller.is_admin else None,
         accounts=[standing_of(one) for one in balances],
         entries=entries[: -_MOST_ENTRIES - 1 : -1],
         hidden=max(0, len(entries) - _MOST_ENTRIES),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from unlisted.ledger.account import Balance
+from unlisted.ledger.allowances import Failures
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.state import DatasetState
 from unlisted.privacy.guarantee import Guarantee
@@ -41,6 +42,13 @@ class Standing:
     rho: Part
     delta: Part
     left: Guarantee
+    failures: Failures
+    dataset_frozen: bool
+
+    @property
+    def frozen(self) -> bool:
+        """Whether too many questions failed, of the account or of all accounts together."""
+        return self.failures.frozen or self.dataset_frozen
 
     def after(self, cost: Guarantee) -> Guarantee | None:
         """Return what is left when a cost is taken out; None if it does not fit."""
@@ -59,6 +67,8 @@ def standing_of(balance: Balance) -> Standing:
         rho=Part(total.rho, gone.rho, left.rho),
         delta=Part(total.delta, gone.delta, left.delta),
         left=left,
+        failures=account.failures,
+        dataset_frozen=balance.dataset.failures.frozen,
     )
 
 

@@ -190,7 +190,6 @@ class _World:
         self._connection = connection
         self._engine = engine
         self._rows = rows
-        self._state = engine.state() if rows.state is None else rows.state
 
     def keep(self, name: str, query: str) -> None:
         """Fill a temporary table."""
@@ -210,7 +209,8 @@ class _World:
 
     def _require_unchanged(self, query: str) -> None:
         """Fail if what a query has just read is not what the question was checked against."""
-        if _FROM_SOURCE in query and self._engine.state() != self._state:
+        checked = self._rows.state
+        if _FROM_SOURCE in query and checked is not None and self._engine.state() != checked:
             raise ChangedFileError
 
 
