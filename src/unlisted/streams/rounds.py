@@ -10,7 +10,7 @@ once, and the numbers of those to be dropped go back in.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -185,6 +185,12 @@ class _Portable:
 
     def plain(self, column: str) -> str:
         return self._engine.plain(column)
+
+    def whose(self, column: str) -> str:
+        return self._engine.whose(column)
+
+    def state(self) -> Hashable:
+        return self._engine.state()
 
     def statement(self, query: str, rows: Rows) -> str:
         return self._engine.statement(query, rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from unlisted.errors import InvalidArgumentError
@@ -39,7 +40,14 @@ class Table:
 
     def rows(self, question: CountQuery) -> Rows:
         """Check a question against the columns, without touching a row, and say what it will read."""
-        return question.rows(self.user, self.columns())
+        state = self.engine.state()
+        rows = replace(question.rows(self.user, self.columns()), state=state)
+        self.require_user()
+        return rows
+
+    def require_user(self) -> None:
+        """Refuse a column as the user's if nobody knows when two of its values are one user."""
+        self.engine.whose(self.user)
 
     def __repr__(self) -> str:
         return f"<Table: {self.engine.name}, user {self.user!r}>"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -24,7 +24,8 @@ import pyarrow as pa
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.cancelling import interruptible
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.engines.engine import SOURCE, Rows
+from unlisted.tables.engines.engine import SOURCE, Rows, name_for_whose, no_user
+from unlisted.tables.engines.file_marks import ChangedFileError
 
 MEMORY_LIMIT = "UNLISTED_MEMORY_LIMIT"
 """Environment variable: how much memory DuckDB may use, such as 4GB. Four fifths of the machine's otherwise."""
@@ -42,6 +43,10 @@ _KINDS = {
     ColumnType.TIMESTAMP: ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
 }
 _KIND_OF = {native: kind for kind, natives in _KINDS.items() for native in natives}
+_FROM_SOURCE = f'FROM "{SOURCE}"'
+_USERS_ONLY = frozenset({"UHUGEINT", "BLOB", "TIME", "TIMESTAMP WITH TIME ZONE"})
+"""Types of users that are no items. An `INTERVAL`, in which a month is 30 days, and whatever holds other values
+are refused until somebody has looked at how DuckDB groups, joins and hashes them."""
 
 
 class Origin(Protocol):
@@ -54,11 +59,14 @@ class Origin(Protocol):
     def check(self) -> None:
         """Refuse what can be read only once and was."""
 
+    def state(self) -> Hashable:
+        """Return what tells whether it is still the same; None if it cannot change."""
+
     def types(self) -> Mapping[str, str]:
         """Return the columns and DuckDB's names for their types, touching no rows."""
 
-    def open(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:
-        """Make these columns readable in a connection."""
+    def open(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str], user: str | None = None) -> None:
+        """Make these columns readable in a connection; `user` is the one that says whose row it is."""
 
     def relation(self, columns: Sequence[str]) -> str:
         """Return what a query reads these columns from once the connection is open."""
@@ -97,6 +105,17 @@ class DuckDBColumn:
             return f"CASE WHEN {moment} {within} THEN {moment} END"
         return name
 
+    @property
+    def whose(self) -> str:
+        """The column as a user: one value for one person."""
+        if self.kind is ColumnType.FLOAT:
+            # For DuckDB -0.0 and 0.0 are the same; of which one it keeps the text, no one should have to know.
+            return f"CASE WHEN {quoted(self.name)} = 0 THEN 0 ELSE {self.plain} END"
+        if self.kind is ColumnType.OTHER and self.native not in _USERS_ONLY:
+            hint = "Make it text or a number in the source, in one form for each person; in DuckDB, in a view."
+            raise no_user(self.name, hint)
+        return self.plain
+
 
 class DuckDBEngine:
     """An origin that DuckDB reads. It is an `Engine`."""
@@ -114,6 +133,10 @@ class DuckDBEngine:
     def plain(self, column: str) -> str:
         """Return a column as a value that compares by its bytes."""
         return self._column(column, self._origin.types()[column]).plain
+
+    def whose(self, column: str) -> str:
+        """Return a column as a user: one value for one person."""
+        return self._column(column, self._origin.types()[column]).whose
 
     def _column(self, name: str, native: str) -> DuckDBColumn:
         return DuckDBColumn(name, native, self._origin.collated)
@@ -133,10 +156,19 @@ class DuckDBEngine:
         relation = self._origin.relation(_read(rows))
         if rows.where is not None:
             plain = ", ".join(f"{self.plain(name)} AS {quoted(name)}" for name in _read(rows))
-            condition = rows.where.sql("duckdb")
-            relation = f'(SELECT * FROM (SELECT {plain} FROM {relation}) AS "plain" WHERE {condition})'
+            condition, kept = rows.where.sql("duckdb"), "*"
+            if rows.user is not None and self.whose(rows.user) != self.plain(rows.user):
+                # The predicate sees the column as it is, and statements whose it is.
+                user, whose = quoted(rows.user), quoted(name_for_whose(rows))
+                plain += f", {self.whose(rows.user)} AS {whose}"
+                kept = f"* EXCLUDE ({whose}) REPLACE ({whose} AS {user})"
+            relation = f'(SELECT {kept} FROM (SELECT {plain} FROM {relation}) AS "plain" WHERE {condition})'
         # A column of that name would have its quotes doubled, so nothing but the relation is replaced.
-        return query.replace(f'FROM "{SOURCE}"', f'FROM {relation} AS "{SOURCE}"')
+        return query.replace(_FROM_SOURCE, f'FROM {relation} AS "{SOURCE}"')
+
+    def state(self) -> Hashable:
+        """Return what tells whether the source is still the one that was described."""
+        return self._origin.state()
 
     @contextmanager
     def world(self, rows: Rows) -> Iterator[_World]:
@@ -144,7 +176,7 @@ class DuckDBEngine:
         folder = tempfile.mkdtemp(prefix="unlisted-")
         try:
             with closing(connected(folder)) as connection:
-                self._origin.open(connection, _read(rows))
+                self._origin.open(connection, _read(rows), rows.user)
                 with interruptible(connection.interrupt):
                     yield _World(connection, self, rows)
         finally:
@@ -163,6 +195,7 @@ class _World:
         """Fill a temporary table."""
         statement = self._engine.statement(query, self._rows)
         self._connection.execute(f"CREATE TEMPORARY TABLE {quoted(name)} AS {statement}")
+        self._require_unchanged(query)
 
     def lend(self, name: str, rows: pa.Table) -> None:
         """Let statements read an Arrow table where it is."""
@@ -171,7 +204,14 @@ class _World:
     def answer(self, query: str) -> pa.Table:
         """Run a query and bring its rows out."""
         found: pa.Table = self._connection.sql(self._engine.statement(query, self._rows)).to_arrow_table()
+        self._require_unchanged(query)
         return found
+
+    def _require_unchanged(self, query: str) -> None:
+        """Fail if what a query has just read is not what the question was checked against."""
+        checked = self._rows.state
+        if _FROM_SOURCE in query and checked is not None and self._engine.state() != checked:
+            raise ChangedFileError
 
 
 def connected(folder: str | None = None) -> duckdb.DuckDBPyConnection:

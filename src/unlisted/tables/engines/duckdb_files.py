@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ import duckdb
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.engines.duckdb import DuckDBEngine, connected, described, literal, quoted
+from unlisted.tables.engines.file_marks import Remembered, marks_of
 
 DATABASE = "unlisted_database"
 
@@ -80,7 +81,11 @@ class Files:
     def check(self) -> None:
         """Do nothing: files can be read again."""
 
-    def open(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:
+    def state(self) -> Hashable:
+        """Return the marks of the files."""
+        return marks_of(self.files)
+
+    def open(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str], user: str | None = None) -> None:
         """Do nothing: DuckDB reads files where they are."""
 
     def listed(self) -> str:
@@ -97,9 +102,12 @@ class Parquet(Files):
 
     kind = "Parquet"
 
-    @cached_property
-    def _footer(self) -> Mapping[str, str]:
-        """What the footers say. All must say the same, else a later file fails in the middle of a run."""
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._footers = Remembered(self._read_footers)
+
+    def _read_footers(self) -> Mapping[str, str]:
+        """Return what the footers say. All must say the same, else a later file fails in the middle of a run."""
         with closing(connected()) as connection:
             try:
                 first, *others = (described(connection, _read_parquet(literal(as_named(f)))) for f in self.files)
@@ -111,7 +119,7 @@ class Parquet(Files):
 
     def types(self) -> Mapping[str, str]:
         """Read the footers."""
-        return self._footer
+        return self._footers.about(self.files)
 
     def relation(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - DuckDB reads only what a query uses
         """Return the call that reads the files."""
@@ -129,10 +137,16 @@ class Database:
             raise InvalidArgumentError("table", table, "the name of a table or view in the database", hint)
         self._path = str(Path(path).expanduser())
         self._table = table
+        # What was not yet moved into the file lies beside it, and is read with it.
+        self._files = (self._path, f"{self._path}.wal")
+        self._catalogue = Remembered(self._read_catalogue)
 
-    @cached_property
+    @property
     def _found(self) -> tuple[str, Mapping[str, str]]:
-        """The relation that the user named, and its columns."""
+        return self._catalogue.about(self._files)
+
+    def _read_catalogue(self) -> tuple[str, Mapping[str, str]]:
+        """Return the relation that the user named, and its columns."""
         with closing(connected()) as connection:
             self.open(connection, ())
             catalogue = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = ?"
@@ -154,11 +168,20 @@ class Database:
     def check(self) -> None:
         """Do nothing: a table can be read again."""
 
+    def state(self) -> Hashable:
+        """Return the marks of the file. What a view in it reads from elsewhere is not looked at."""
+        return marks_of(self._files)
+
     def types(self) -> Mapping[str, str]:
         """Read the catalogue."""
         return self._found[1]
 
-    def open(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:  # noqa: ARG002
+    def open(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        columns: Sequence[str],  # noqa: ARG002 - DuckDB reads only what a query uses
+        user: str | None = None,  # noqa: ARG002
+    ) -> None:
         """Attach the file; a view in it may read whatever it reads, so nothing else is looked at."""
         if not Path(self._path).is_file():
             raise InvalidArgumentError("source", self._path, "the path of a DuckDB file that exists")

@@ -18,7 +18,6 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -27,6 +26,7 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.duckdb import literal, quoted
 from unlisted.tables.engines.duckdb_files import Files
+from unlisted.tables.engines.file_marks import Remembered
 
 DECLARED = {
     ColumnType.TEXT: "VARCHAR",
@@ -115,10 +115,14 @@ class Csv(TextFiles):
     def __init__(self, path: str, declared: Mapping[str, ColumnType], separator: str) -> None:
         super().__init__(path, declared)
         self.separator = separator
+        self._headers = Remembered(self._read_headers)
 
-    @cached_property
+    @property
     def header(self) -> tuple[str, ...]:
         """The names in the first line, which all files must share. One that is empty cannot be asked about."""
+        return self._headers.about(self.files)
+
+    def _read_headers(self) -> tuple[str, ...]:
         first, *others = (self._header_of(file) for file in self.files)
         if any(other != first for other in others):
             raise self.refusal("The files have different headers. Read those of one kind at a time.")
@@ -172,9 +176,13 @@ class JsonLines(TextFiles):
 
     kind = "JSON lines"
 
+    def __init__(self, path: str, declared: Mapping[str, ColumnType]) -> None:
+        super().__init__(path, declared)
+        self._keys = Remembered(self._read_keys)
+
     def types(self) -> Mapping[str, str]:
         """Read the keys of the first line, and add what is declared."""
-        keys = self._first_keys
+        keys = self._keys.about(self.files[:1])
         if not keys and not self.declared:
             raise self.refusal("Its first line is no JSON object. Write one object a line, or declare columns.")
         return {name: DECLARED[self.kind_of(name)] for name in dict.fromkeys((*keys, *self.declared))}
@@ -189,9 +197,8 @@ class JsonLines(TextFiles):
         )
         return self.selected(columns, reader, quoted)
 
-    @cached_property
-    def _first_keys(self) -> tuple[str, ...]:
-        """The keys of the first line that is not empty."""
+    def _read_keys(self) -> tuple[str, ...]:
+        """Return the keys of the first line that is not empty."""
         try:
             with _bytes_of(self.files[0]) as raw:
                 lines = islice(iter(lambda: raw.readline(_LONGEST_LINE), b""), 100)

@@ -9,7 +9,7 @@ numbers, and two users whose numbers are long become one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any
@@ -20,9 +20,11 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.duckdb import DuckDBEngine, quoted
 from unlisted.tables.engines.duckdb_frames import Frame, frame_engine
-from unlisted.tables.engines.engine import Engine, Rows, World
+from unlisted.tables.engines.engine import Engine, Rows, World, no_user
 
 __all__ = ["IbisEngine"]
+
+_PROBE = "unlisted_probe"
 
 
 class IbisEngine:
@@ -43,6 +45,14 @@ class IbisEngine:
     def plain(self, column: str) -> str:
         """Return a column as a value that compares by its bytes."""
         return self._inside.plain(column)
+
+    def whose(self, column: str) -> str:
+        """Return a column as a user: one value for one person."""
+        return self._inside.whose(column)
+
+    def state(self) -> Hashable:
+        """Return what tells whether the source is still the one that was described."""
+        return self._inside.state()
 
     def statement(self, query: str, rows: Rows) -> str:
         """Say a query in the backend's words."""
@@ -101,7 +111,50 @@ def _duckdb(backend: Any, compiled: str) -> Engine:
     def rows(columns: list[str]) -> pa.RecordBatchReader:
         return read(", ".join(quoted(name) for name in columns))
 
-    return DuckDBEngine(Frame(lambda: read("*", " LIMIT 0").schema, rows))
+    return _Foreign(Frame(lambda: read("*", " LIMIT 0").schema, rows), backend.con, compiled)
+
+
+class _Foreign(DuckDBEngine):
+    """Rows that come out of a user's DuckDB, where texts may be equal that are not the same bytes."""
+
+    def __init__(self, origin: Frame, connection: Any, compiled: str) -> None:
+        super().__init__(origin)
+        self._connection = connection
+        self._compiled = compiled
+        self._is_collated: dict[str, bool] = {}
+
+    def state(self) -> Hashable:
+        """Ask anew how the user's DuckDB compares texts; while its rows are read it cannot be asked."""
+        self._is_collated.clear()
+        return super().state()
+
+    def whose(self, column: str) -> str:
+        """Return a column as a user, unless the database it comes from tells its values apart otherwise."""
+        if column not in self._is_collated:
+            self._is_collated[column] = self.columns()[column] is ColumnType.TEXT and self._collation(column)
+        if self._is_collated[column]:
+            hint = (
+                "Its collation in DuckDB takes different texts for the same. Name one form in the expression: "
+                f"lower({column}) if case is all that differs, in a column without a collation."
+            )
+            raise no_user(column, hint)
+        return super().whose(column)
+
+    def _collation(self, column: str) -> bool:
+        """Return whether texts of a column are compared otherwise than by their bytes; reads no row."""
+        nothing = f'SELECT {quoted(column)} AS "c" FROM ({self._compiled}) AS "unlisted_rows" LIMIT 0'  # noqa: S608
+        try:
+            # Nothing else tells the collation of a query's column but how a table of it would be declared.
+            self._connection.execute(f"CREATE OR REPLACE TEMPORARY TABLE {_PROBE} AS {nothing}")
+            found = self._connection.execute(
+                "SELECT sql, current_setting('default_collation') FROM duckdb_tables() "  # noqa: S608
+                f"WHERE temporary AND table_name = '{_PROBE}'"
+            ).fetchone()
+            self._connection.execute(f"DROP TABLE temp.{_PROBE}")
+        except Exception:
+            hint = "Its DuckDB connection cannot be asked how it compares texts: is it in a failed transaction?"
+            raise no_user(column, hint) from None
+        return found is None or " COLLATE " in found[0].upper() or found[1] != ""
 
 
 def _polars(backend: Any, compiled: Any) -> Engine:  # noqa: ARG001 - what is compiled is a LazyFrame
