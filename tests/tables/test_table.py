@@ -182,9 +182,9 @@ def test_moments_that_python_cannot_hold_are_no_labels(tmp_path: Path, value: st
     assert [str(label[0])[:10] for label in found] == ["2024-02-29"]
 
 
-def test_users_may_be_of_any_type(tmp_path: Path) -> None:
+def test_users_may_be_of_types_that_are_no_items(tmp_path: Path) -> None:
     path = tmp_path / "rows.duckdb"
-    values = ["'x'::BLOB", "[1, 2]", "uuid()", "INTERVAL 1 DAY", "TIMESTAMPTZ '2024-01-01'", "1.5::DECIMAL(9,2)"]
+    values = ["'x'::BLOB", "uuid()", "TIMESTAMPTZ '2024-01-01'", "1.5::DECIMAL(9,2)"]
     with duckdb.connect(str(path)) as connection:
         for at, value in enumerate(values):
             connection.execute(f'CREATE TABLE t{at} AS SELECT {value} AS "user", i AS item FROM range(9) AS r(i)')

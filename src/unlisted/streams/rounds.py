@@ -186,6 +186,9 @@ class _Portable:
     def plain(self, column: str) -> str:
         return self._engine.plain(column)
 
+    def whose(self, column: str) -> str:
+        return self._engine.whose(column)
+
     def statement(self, query: str, rows: Rows) -> str:
         return self._engine.statement(query, rows)
 

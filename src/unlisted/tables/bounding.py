@@ -193,7 +193,7 @@ class Choice:
 def distinct_pairs(engine: Engine, user: str, question: Question, items: tuple[ItemColumn, ...]) -> str:
     """Return the query for the distinct pairs of user `u` and item, with `m` rows each if rows are counted."""
     values = ", ".join(f"{engine.plain(item.source)} AS {item.value}" for item in items)
-    rows = f'SELECT {engine.plain(user)} AS "u", {values} FROM "{SOURCE}"'
+    rows = f'SELECT {engine.whose(user)} AS "u", {values} FROM "{SOURCE}"'
     flags = "".join(f", {item.flag}" for item in items if item.flag)
     conditions = ['"u" IS NOT NULL', *(f"{item.value} IS NOT NULL" for item in items)]
     if texts := [item.value for item in items if item.kind is ColumnType.TEXT]:

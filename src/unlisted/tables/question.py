@@ -82,7 +82,7 @@ class Question:
             from unlisted.tables.predicate import parse_predicate  # noqa: PLC0415 - a parser, as above
 
             where = parse_predicate(self.where, columns)
-        rows = Rows((user, *self.items), where)
+        rows = Rows((user, *self.items), where, user)
         _refuse_lookalikes(rows)
         return rows
 

@@ -39,7 +39,10 @@ class Table:
 
     def rows(self, question: Question) -> Rows:
         """Check a question against the columns, without touching a row, and say what it will read."""
-        return question.rows(self.user, self.columns())
+        rows = question.rows(self.user, self.columns())
+        # Refused here, before anything is charged, if nobody knows when two of its values are one user.
+        self.engine.whose(self.user)
+        return rows
 
     def __repr__(self) -> str:
         return f"<Table: {self.engine.name}, user {self.user!r}>"

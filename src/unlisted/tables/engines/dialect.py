@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp, parse_one
 
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.engines.engine import SOURCE, Engine, Rows
+from unlisted.tables.engines.engine import SOURCE, Engine, Rows, name_for_whose
 
 __all__ = [
     "SHARED",
@@ -68,13 +68,18 @@ def passing(engine: Engine, rows: Rows, source: exp.Expr, dialect: str, rule: Ru
     kinds = engine.columns()
     read = dict.fromkeys((*rows.columns, *sorted(rows.where.columns)))
     # A predicate sees what is counted. Of the types that are no items it only ever asks whether there is a value.
-    columns = (
+    columns = [
         quoted(name) if kinds[name] is ColumnType.OTHER else f"{engine.plain(name)} AS {quoted(name)}"
         for name in read
-    )
+    ]
+    # It does not see who is one user: `lower(name)` may be that, while the predicate asks for names.
+    kept_as = {name: name for name in rows.columns}
+    if rows.user is not None and engine.whose(rows.user) not in (engine.plain(rows.user), quoted(rows.user)):
+        kept_as[rows.user] = name_for_whose(rows)
+        columns.append(f"{engine.whose(rows.user)} AS {quoted(kept_as[rows.user])}")
     query = f"SELECT {', '.join(columns)} FROM {quoted(SOURCE)}"  # noqa: S608 - names are quoted
     named = translated(query, dialect, {SOURCE: source}, rule)
-    kept = exp.select(*(exp.column(name, quoted=True) for name in rows.columns)).from_(subquery(named, "named"))
+    kept = exp.select(*(_kept(inside, name) for name, inside in kept_as.items())).from_(subquery(named, "named"))
     return subquery(f"{kept.sql(dialect=dialect)} WHERE {rows.where.sql(dialect)}")
 
 
@@ -110,6 +115,11 @@ def byte_length(node: exp.Expr) -> exp.Expr | None:
 def is_wide(node: exp.Expr) -> bool:
     """Return whether a node is the type of whole numbers of up to 38 digits."""
     return isinstance(node, exp.DataType) and node.this is exp.DataType.Type.INT128
+
+
+def _kept(inside: str, name: str) -> exp.Expr:
+    column = exp.column(inside, quoted=True)
+    return column if inside == name else exp.alias_(column, name, quoted=True)
 
 
 def _called(relation: exp.Expr, alias: str) -> exp.Expr:

@@ -24,7 +24,7 @@ import pyarrow as pa
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.cancelling import interruptible
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.engines.engine import SOURCE, Rows
+from unlisted.tables.engines.engine import SOURCE, Rows, name_for_whose, no_user
 
 MEMORY_LIMIT = "UNLISTED_MEMORY_LIMIT"
 """Environment variable: how much memory DuckDB may use, such as 4GB. Four fifths of the machine's otherwise."""
@@ -42,6 +42,9 @@ _KINDS = {
     ColumnType.TIMESTAMP: ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
 }
 _KIND_OF = {native: kind for kind, natives in _KINDS.items() for native in natives}
+_USERS_ONLY = frozenset({"UHUGEINT", "BLOB", "TIME", "TIMESTAMP WITH TIME ZONE"})
+"""Types of users that are no items. An `INTERVAL`, in which a month is 30 days, and whatever holds other values are
+refused until somebody has looked at how DuckDB groups, joins and hashes them."""
 
 
 class Origin(Protocol):
@@ -57,8 +60,10 @@ class Origin(Protocol):
     def types(self) -> Mapping[str, str]:
         """Return the columns and DuckDB's names for their types, touching no rows."""
 
-    def open(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:
-        """Make these columns readable in a connection."""
+    def open(
+        self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str], user: str | None = None
+    ) -> None:
+        """Make these columns readable in a connection; `user` is the one that says whose row it is."""
 
     def relation(self, columns: Sequence[str]) -> str:
         """Return what a query reads these columns from once the connection is open."""
@@ -97,6 +102,17 @@ class DuckDBColumn:
             return f"CASE WHEN {moment} {within} THEN {moment} END"
         return name
 
+    @property
+    def whose(self) -> str:
+        """The column as a user: one value for one person."""
+        if self.kind is ColumnType.FLOAT:
+            # For DuckDB -0.0 and 0.0 are the same; of which one it keeps the text, no one should have to know.
+            return f"CASE WHEN {quoted(self.name)} = 0 THEN 0 ELSE {self.plain} END"
+        if self.kind is ColumnType.OTHER and self.native not in _USERS_ONLY:
+            hint = "Make it text or a number in the source, in one form for each person; in DuckDB, in a view."
+            raise no_user(self.name, hint)
+        return self.plain
+
 
 class DuckDBEngine:
     """An origin that DuckDB reads. It is an `Engine`."""
@@ -114,6 +130,10 @@ class DuckDBEngine:
     def plain(self, column: str) -> str:
         """Return a column as a value that compares by its bytes."""
         return self._column(column, self._origin.types()[column]).plain
+
+    def whose(self, column: str) -> str:
+        """Return a column as a user: one value for one person."""
+        return self._column(column, self._origin.types()[column]).whose
 
     def _column(self, name: str, native: str) -> DuckDBColumn:
         return DuckDBColumn(name, native, self._origin.collated)
@@ -133,8 +153,13 @@ class DuckDBEngine:
         relation = self._origin.relation(_read(rows))
         if rows.where is not None:
             plain = ", ".join(f"{self.plain(name)} AS {quoted(name)}" for name in _read(rows))
-            condition = rows.where.sql("duckdb")
-            relation = f'(SELECT * FROM (SELECT {plain} FROM {relation}) AS "plain" WHERE {condition})'
+            condition, kept = rows.where.sql("duckdb"), "*"
+            if rows.user is not None and self.whose(rows.user) != self.plain(rows.user):
+                # The predicate sees the column as it is, and statements whose it is.
+                user, whose = quoted(rows.user), quoted(name_for_whose(rows))
+                plain += f", {self.whose(rows.user)} AS {whose}"
+                kept = f"* EXCLUDE ({whose}) REPLACE ({whose} AS {user})"
+            relation = f'(SELECT {kept} FROM (SELECT {plain} FROM {relation}) AS "plain" WHERE {condition})'
         # A column of that name would have its quotes doubled, so nothing but the relation is replaced.
         return query.replace(f'FROM "{SOURCE}"', f'FROM {relation} AS "{SOURCE}"')
 
@@ -144,7 +169,7 @@ class DuckDBEngine:
         folder = tempfile.mkdtemp(prefix="unlisted-")
         try:
             with closing(connected(folder)) as connection:
-                self._origin.open(connection, _read(rows))
+                self._origin.open(connection, _read(rows), rows.user)
                 with interruptible(connection.interrupt):
                     yield _World(connection, self, rows)
         finally:

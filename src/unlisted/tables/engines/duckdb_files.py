@@ -80,7 +80,9 @@ class Files:
     def check(self) -> None:
         """Do nothing: files can be read again."""
 
-    def open(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:
+    def open(
+        self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str], user: str | None = None
+    ) -> None:
         """Do nothing: DuckDB reads files where they are."""
 
     def listed(self) -> str:
@@ -158,7 +160,12 @@ class Database:
         """Read the catalogue."""
         return self._found[1]
 
-    def open(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:  # noqa: ARG002
+    def open(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        columns: Sequence[str],  # noqa: ARG002 - DuckDB reads only what a query uses
+        user: str | None = None,  # noqa: ARG002
+    ) -> None:
         """Attach the file; a view in it may read whatever it reads, so nothing else is looked at."""
         if not Path(self._path).is_file():
             raise InvalidArgumentError("source", self._path, "the path of a DuckDB file that exists")

@@ -15,6 +15,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +27,7 @@ from unlisted.tables.engines.duckdb import DuckDBEngine, connected, described, q
 
 FRAME = "unlisted_frame"
 
+_LARGEST = 10**400
 _SAID_AS_TEXT = (numbers.Number, decimal.Decimal, datetime.date, datetime.time, uuid.UUID)
 
 
@@ -36,7 +38,7 @@ def frame_engine(frame: Any) -> DuckDBEngine:
         if not hasattr(frame, "dtypes") or not hasattr(frame, "columns"):
             hint = "Make a data frame of it, with a column that says whose row it is."
             raise InvalidArgumentError("source", type(frame).__name__, "a data frame", hint)
-        return DuckDBEngine(Frame(lambda: _pandas_schema(frame), lambda columns: _pandas_rows(frame, columns)))
+        return DuckDBEngine(Pandas(frame))
     if "polars" in packages and hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
         return DuckDBEngine(Frame(lambda: _lazy_schema(frame), lambda columns: _lazy_rows(frame, columns)))
     if hasattr(frame, "__len__"):
@@ -68,13 +70,32 @@ class Frame:
         """Read the schema."""
         return self._types
 
-    def open(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str]) -> None:
+    def open(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        columns: Sequence[str],
+        user: str | None = None,  # noqa: ARG002 - a column of Arrow is the same in every role
+    ) -> None:
         """Let DuckDB read the columns; batches are asked for when a query runs."""
         connection.register(FRAME, self._rows(list(columns)))
 
     def relation(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - the connection was opened for these
         """Return the name under which the frame is read."""
         return quoted(FRAME)
+
+
+class Pandas(Frame):
+    """A pandas frame. In a column of objects, different texts may be one user: 1, 1.0 and True are equal."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        super().__init__(lambda: _pandas_schema(frame), lambda columns: _pandas_rows(frame, columns, None))
+
+    def open(
+        self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str], user: str | None = None
+    ) -> None:
+        """Let DuckDB read the columns."""
+        connection.register(FRAME, _pandas_rows(self._frame, list(columns), user))
 
 
 class Stream(Frame):
@@ -171,22 +192,23 @@ def _pandas_schema(frame: Any) -> pa.Schema:
     fields = []
     for name in frame.columns[~frame.columns.duplicated(keep=False)]:
         try:
-            fields.append(pa.field(name, _pandas_column(frame[name].iloc[:0]).type))
+            fields.append(pa.field(name, _pandas_column(frame[name].iloc[:0], _text).type))
         except (pa.ArrowException, TypeError, ValueError, NotImplementedError):
             # No name that can be asked for, or a type that Arrow does not know; the other columns are still good.
             continue
     return pa.schema(fields)
 
 
-def _pandas_rows(frame: Any, columns: list[str]) -> pa.Table:
-    return pa.table({name: _pandas_column(frame[name]) for name in columns})
+def _pandas_rows(frame: Any, columns: list[str], user: str | None) -> pa.Table:
+    said = {name: same_text if name == user else _text for name in columns}
+    return pa.table({name: _pandas_column(frame[name], said[name]) for name in columns})
 
 
-def _pandas_column(series: Any) -> pa.Array | pa.ChunkedArray:
+def _pandas_column(series: Any, said: Callable[[object], str | None]) -> pa.Array | pa.ChunkedArray:
     """Return a column of a pandas frame, NaN as null; Python objects as text."""
     values = series.dtype.categories if hasattr(series.dtype, "categories") else series
     if values.dtype == object:
-        return pa.array((_text(value) for value in series), pa.large_string())
+        return pa.array((said(value) for value in series), pa.large_string())
     return pa.array(series, from_pandas=True)
 
 
@@ -198,5 +220,25 @@ def _text(value: object) -> str | None:
             return None
         text.encode()
     except (ArithmeticError, ValueError):
+        return None
+    return text
+
+
+def same_text(value: object) -> str | None:
+    """Say one Python object as text, so that equal objects have the same one; null as `_text` says it."""
+    text = _text(value)
+    if text is None or isinstance(value, str | uuid.UUID):
+        return text
+    try:
+        if isinstance(value, datetime.datetime) and value.utcoffset() is not None:
+            return str(value.astimezone(datetime.UTC))
+        if isinstance(value, datetime.time) and value.utcoffset() is not None:
+            return None
+        if isinstance(value, complex) and value.imag == 0:
+            value = value.real
+        if isinstance(value, numbers.Rational | float | decimal.Decimal | numbers.Real):
+            # The exact number, whatever type holds it. One with very many digits would take very long to write.
+            return str(Fraction(value)) if -_LARGEST < value < _LARGEST else None  # type: ignore[operator, arg-type]
+    except (ArithmeticError, TypeError, ValueError):
         return None
     return text

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
 
 if TYPE_CHECKING:
@@ -49,10 +50,12 @@ class Rows:
     """Which part of the source is asked about: the columns that will be read, and the rows that pass a predicate.
 
     `columns` are those that statements select from `SOURCE`; the predicate may read others (`where.columns`).
+    `user` is the one of them that says whose row it is: it is read through `Engine.whose`.
     """
 
     columns: tuple[str, ...]
     where: Predicate | None = None
+    user: str | None = None
 
 
 class World(Protocol):
@@ -101,9 +104,19 @@ class Engine(Protocol):
         - `FLOAT`, and any other type that knows NaN: NaN becomes NULL, for it is no value.
         - Other numbers, booleans, dates and times stay what they are. They are compared by value; the caller
           tells -0.0 from 0.0.
-        - `OTHER` stays what it is: it can be a user, never an item.
+        - `OTHER` is no item, and is never asked for.
 
         The expression never raises on any row.
+        """
+
+    def whose(self, column: str) -> str:
+        """Return an expression of the shared dialect for a column as a user: one value for one person.
+
+        Two values that the engine itself holds equal (`=`) become the same value, with the same text, and two
+        that it holds different stay different. A column of a type for which that is not known, or cannot be
+        done, is refused with `no_user`: a type is refused until somebody has looked at its equality.
+
+        Applied to its own value it changes nothing, and it never raises on any row.
         """
 
     def statement(self, query: str, rows: Rows) -> str:
@@ -114,6 +127,21 @@ class Engine(Protocol):
 
     def world(self, rows: Rows) -> AbstractContextManager[World]:
         """Open a world in which `SOURCE` means these rows. Everything made in it ends with it."""
+
+
+def no_user(column: str, hint: str) -> InvalidArgumentError:
+    """Refuse a column as the user's, and say what to do."""
+    allowed = "a column of which it is known when two values are the same user"
+    return InvalidArgumentError("user", column, allowed, hint)
+
+
+def name_for_whose(rows: Rows) -> str:
+    """Return a name for the user beside the columns that a predicate reads, in one subquery with them."""
+    taken = {name.casefold() for name in (*rows.columns, *(rows.where.columns if rows.where else ()))}
+    name = "unlisted_whose"
+    while name in taken:
+        name += "_"
+    return name
 
 
 @runtime_checkable

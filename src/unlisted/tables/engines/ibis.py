@@ -9,6 +9,7 @@ numbers, and two users whose numbers are long become one.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
@@ -20,7 +21,7 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.duckdb import DuckDBEngine, quoted
 from unlisted.tables.engines.duckdb_frames import Frame, frame_engine
-from unlisted.tables.engines.engine import Engine, Rows, World
+from unlisted.tables.engines.engine import Engine, Rows, World, no_user
 
 __all__ = ["IbisEngine"]
 
@@ -43,6 +44,10 @@ class IbisEngine:
     def plain(self, column: str) -> str:
         """Return a column as a value that compares by its bytes."""
         return self._inside.plain(column)
+
+    def whose(self, column: str) -> str:
+        """Return a column as a user: one value for one person."""
+        return self._inside.whose(column)
 
     def statement(self, query: str, rows: Rows) -> str:
         """Say a query in the backend's words."""
@@ -101,7 +106,43 @@ def _duckdb(backend: Any, compiled: str) -> Engine:
     def rows(columns: list[str]) -> pa.RecordBatchReader:
         return read(", ".join(quoted(name) for name in columns))
 
-    return DuckDBEngine(Frame(lambda: read("*", " LIMIT 0").schema, rows))
+    return _Foreign(Frame(lambda: read("*", " LIMIT 0").schema, rows), backend.con, compiled)
+
+
+class _Foreign(DuckDBEngine):
+    """Rows that come out of a user's DuckDB, where texts may be equal that are not the same bytes."""
+
+    def __init__(self, origin: Frame, connection: Any, compiled: str) -> None:
+        super().__init__(origin)
+        self._connection = connection
+        self._compiled = compiled
+
+    def whose(self, column: str) -> str:
+        """Return a column as a user, unless the database it comes from tells its values apart otherwise."""
+        if self.columns()[column] is ColumnType.TEXT and self._collation(column):
+            hint = (
+                "Its collation in DuckDB takes different texts for the same. Name one form in the expression: "
+                f"lower({column}) if case is all that differs, in a column without a collation."
+            )
+            raise no_user(column, hint)
+        return super().whose(column)
+
+    def _collation(self, column: str) -> bool:
+        """Return whether texts of a column are compared otherwise than by their bytes; reads no row."""
+        name = quoted(f"unlisted_{secrets.token_hex(8)}")
+        nothing = f'SELECT {quoted(column)} AS "c" FROM ({self._compiled}) AS "unlisted_rows" LIMIT 0'  # noqa: S608
+        try:
+            # Nothing else tells the collation of a query's column but how a table of it would be declared.
+            self._connection.execute(f"CREATE TEMPORARY TABLE {name} AS {nothing}")
+            found = self._connection.execute(
+                f"SELECT sql, current_setting('default_collation') FROM duckdb_tables() "  # noqa: S608
+                f"WHERE temporary AND '\"' || table_name || '\"' = '{name}'"
+            ).fetchone()
+            self._connection.execute(f"DROP TABLE temp.{name}")
+        except Exception:
+            hint = "Its DuckDB connection cannot be asked how it compares texts: is it in a failed transaction?"
+            raise no_user(column, hint) from None
+        return found is None or " COLLATE " in found[0].upper() or found[1] != ""
 
 
 def _polars(backend: Any, compiled: Any) -> Engine:  # noqa: ARG001 - what is compiled is a LazyFrame

@@ -85,6 +85,10 @@ class PostgresRelation:
         """Return a column as a value that compares by its bytes."""
         return self._described[1][column].plain()
 
+    def whose(self, column: str) -> str:
+        """Return a column as a user: one value for one person."""
+        return self._described[1][column].whose()
+
     def statement(self, query: str, rows: Rows) -> str:
         """Say a query in PostgreSQL's words."""
         return translated(query, "postgres", {SOURCE: self._passing(rows)}, _rule)

@@ -2,6 +2,11 @@
 
 The server itself describes its columns: a query that returns no rows comes with the type of each column, domains
 already resolved.
+
+A label is its bytes. A user is who the server's `=` says it is, and that is often coarser: `citext` does not see
+case, `char(n)` no blanks at its end, `interval` takes a month for 30 days, and a collation may take any two texts
+for one. Such a column is made canonical where that can be said in SQL, and refused as a user where it cannot. So is
+every type that is not listed here, a type of an extension that happens to be called `text` among them.
 """
 
 from __future__ import annotations
@@ -14,16 +19,18 @@ import pyarrow as pa
 
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.dialect import quoted, within_calendar
+from unlisted.tables.engines.engine import no_user
 
 if TYPE_CHECKING:
     import psycopg
 
 __all__ = ["PostgresColumn", "arrow_table", "described"]
 
+_ENUM = "an enumeration"
 _KINDS = {
     **dict.fromkeys(("int2", "int4", "int8"), ColumnType.INTEGER),
     **dict.fromkeys(("float4", "float8"), ColumnType.FLOAT),
-    **dict.fromkeys(("text", "varchar", "bpchar", "char", "name", "citext", "uuid"), ColumnType.TEXT),
+    **dict.fromkeys(("text", "varchar", "bpchar", "char", "name", "citext", "uuid", _ENUM), ColumnType.TEXT),
     "numeric": ColumnType.DECIMAL,
     "bool": ColumnType.BOOLEAN,
     "date": ColumnType.DATE,
@@ -40,6 +47,30 @@ _ARROW = {
     "date": pa.date32(),
     "timestamp": pa.timestamp("us"),
 }
+_SAME_TEXT = frozenset(
+    {
+        *("text", "varchar", "char", "name", "uuid", "int2", "int4", "int8", "oid", "numeric"),
+        *(_ENUM, "bool"),
+        *("date", "time", "timetz", "timestamp", "timestamptz", "bytea", "bit", "varbit"),
+        *("inet", "cidr", "macaddr", "macaddr8"),
+    }
+)
+"""Types of which two values are equal for the server if and only if their plain forms are the same text.
+
+`timestamptz` is shown in UTC, so one moment has one text; `timetz` compares the zone as well. Addresses are shown
+with the length of their network, which their `=` compares too. A `numeric` has the digits of its column, or of the
+cast in its plain form."""
+
+_COLLATED = frozenset({"text", "varchar", "bpchar"})
+_WAYS_OUT = {
+    "interval": "For the server a month equals 30 days and a day 24 hours, but their texts differ. Make it a number "
+    "in a view: EXTRACT(EPOCH FROM {0}).",
+    "json": "The server has no equality for it. Take one field of it in a view: {0} ->> 'id'.",
+    "jsonb": "The server takes 1.0 and 1.00 in it for the same. Take one field of it in a view: {0} ->> 'id'.",
+    "money": "How it is written depends on the server. Make it a number in a view: CAST({0} AS numeric(20, 2)).",
+}
+_ANY_WAY_OUT = "Make it text, a number or a UUID in a view, in one form for each person, such as lower({0}::text)."
+
 _DIGITS = 38
 """An Arrow decimal has this many; a `numeric` of the server can have thousands."""
 
@@ -55,6 +86,8 @@ class PostgresColumn:
     kind: ColumnType
     precision: int | None = None
     scale: int | None = None
+    is_told_apart_by_bytes: bool = True
+    """Whether its collation, if it has one, holds only those texts for equal that are the same bytes."""
 
     def plain(self) -> str:
         """Return it in the shared dialect as a value that compares by its bytes and never raises."""
@@ -73,6 +106,26 @@ class PostgresColumn:
             case ColumnType.DATE | ColumnType.TIMESTAMP:
                 return within_calendar(column, self.kind)
         return column
+
+    def whose(self) -> str:
+        """Return it in the shared dialect as a user: the same text for the same person, as the server sees it."""
+        column = quoted(self.name)
+        if not self.is_told_apart_by_bytes:
+            hint = (
+                "Its collation takes different texts for the same, and the server does not say in which form. "
+                f'Name one in a view: lower({column}) COLLATE "C" if case is all that differs.'
+            )
+            raise no_user(self.name, hint)
+        if self.type_name == "bpchar":
+            return f"RTRIM({self.plain()}, ' ')"
+        if self.type_name == "citext":
+            # As `=` of the extension does it: under the database's own collation, whatever the column's is.
+            return f'LOWER(CAST({column} AS VARCHAR) COLLATE "default") COLLATE "C"'
+        if self.kind is ColumnType.FLOAT:
+            return f"CASE WHEN {column} = 0 THEN 0 ELSE {self.plain()} END"
+        if self.type_name in _SAME_TEXT:
+            return self.plain()
+        raise no_user(self.name, _WAYS_OUT.get(self.type_name, _ANY_WAY_OUT).format(column))
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -94,19 +147,54 @@ def described(connection: psycopg.Connection[Any], source: str) -> Mapping[str, 
     """Return the columns of a source without reading a row of it."""
     cursor = connection.execute(f"SELECT * FROM {source} AS described LIMIT 0".encode())  # noqa: S608
     columns = cursor.description or []
-    type_of = {
-        oid: ("text" if is_enum else name, is_enum)
-        for oid, name, is_enum in connection.execute(
-            "SELECT oid, typname, typtype = 'e' FROM pg_catalog.pg_type WHERE oid = ANY(%s)",
-            [[column.type_code for column in columns]],
+    words = _words(connection, [column.type_code for column in columns])
+    collated = [column.name for column in columns if words[column.type_code] in _COLLATED]
+    coarse = _coarsely_collated(connection, source, collated)
+    return {
+        column.name: PostgresColumn(
+            column.name,
+            words[column.type_code],
+            _KINDS.get(words[column.type_code], ColumnType.OTHER),
+            column.precision,
+            column.scale,
+            column.name not in coarse,
         )
+        for column in columns
     }
-    found = {}
-    for column in columns:
-        type_name, is_enum = type_of[column.type_code]
-        kind = ColumnType.TEXT if is_enum else _KINDS.get(type_name, ColumnType.OTHER)
-        found[column.name] = PostgresColumn(column.name, type_name, kind, column.precision, column.scale)
-    return found
+
+
+def _words(connection: psycopg.Connection[Any], types: list[int]) -> Mapping[int, str]:
+    """Return our word for each type: the server's own name, or one that nobody lists."""
+    found = connection.execute(
+        """
+        SELECT t.oid, CASE
+            WHEN t.typtype = 'e' THEN %s
+            WHEN n.nspname = 'pg_catalog' AND t.typtype = 'b' THEN t.typname
+            WHEN t.typname = 'citext' AND e.extname = 'citext' THEN t.typname
+            ELSE n.nspname || '.' || t.typname END
+        FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
+        LEFT JOIN pg_catalog.pg_depend d
+            ON d.classid = 'pg_catalog.pg_type'::regclass AND d.objid = t.oid AND d.deptype = 'e'
+        LEFT JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid
+        WHERE t.oid = ANY(%s)
+        """,
+        [_ENUM, types],
+    )
+    return dict(found.fetchall())
+
+
+def _coarsely_collated(connection: psycopg.Connection[Any], source: str, names: list[str]) -> frozenset[str]:
+    """Return those text columns of a source whose collation takes different bytes for equal, or is not known."""
+    if not names:
+        return frozenset()
+    # Beside one row that is always there: the server then says what it would say of a row, and reads none.
+    asked = ", ".join(f"pg_catalog.pg_collation_for(d.{quoted(name)})" for name in names)
+    nothing = f"(SELECT * FROM {source} AS described LIMIT 0)"  # noqa: S608 - names are quoted
+    query = f"SELECT {asked} FROM (SELECT 1) AS one LEFT JOIN {nothing} AS d ON TRUE"  # noqa: S608
+    collations = connection.execute(query.encode()).fetchone() or ()
+    deterministic = "SELECT oid::regcollation::text FROM pg_catalog.pg_collation WHERE collisdeterministic"
+    fine = {name for (name,) in connection.execute(deterministic.encode())}
+    return frozenset(name for name, collation in zip(names, collations, strict=True) if collation not in fine)
 
 
 def arrow_table(cursor: psycopg.Cursor[Any]) -> pa.Table:

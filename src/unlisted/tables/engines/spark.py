@@ -30,7 +30,7 @@ from unlisted.tables.engines.dialect import (
     translated,
     within_calendar,
 )
-from unlisted.tables.engines.engine import SOURCE, Rows
+from unlisted.tables.engines.engine import SOURCE, Rows, no_user
 
 __all__ = ["SparkEngine"]
 
@@ -90,10 +90,25 @@ class SparkEngine:
                 return f"NULLIF({name}, CAST('NaN' AS DOUBLE))"
             case ColumnType.DATE | ColumnType.TIMESTAMP:
                 return within_calendar(name, kind)
-            case ColumnType.OTHER if type(self._types[column]).__name__ not in _USERS:
-                hint = "Spark cannot tell all its values apart. Make it text or a number in the frame."
-                raise InvalidArgumentError("user", column, "a column of plain values", hint)
         return name
+
+    def whose(self, column: str) -> str:
+        """Return a column as a user: one value for one person."""
+        kind, native = self.columns()[column], self._types[column]
+        if kind is ColumnType.TEXT and getattr(native, "collation", BYTE_ORDER) != BYTE_ORDER:
+            hint = (
+                "Its collation takes different texts for the same, and Spark does not say in which form. Name one "
+                f"in the frame: lower({column}) COLLATE {BYTE_ORDER} if case is all that differs."
+            )
+            raise no_user(column, hint)
+        if kind is ColumnType.TEXT and type(native).__name__ == "CharType":
+            # Spark compares such texts as if blanks were added to the shorter one.
+            return f"RTRIM({self.plain(column)}, ' ')"
+        if kind is ColumnType.FLOAT:
+            return f"CASE WHEN {quoted(column)} = 0 THEN 0 ELSE {self.plain(column)} END"
+        if kind is ColumnType.OTHER and type(native).__name__ not in _USERS:
+            raise no_user(column, "Make it text or a number in the frame, in one form for each person.")
+        return self.plain(column)
 
     def statement(self, query: str, rows: Rows) -> str:
         """Say a query in Spark's words, the frame being a view of the source's name."""
