@@ -7,7 +7,7 @@ at the speed of memory, and only a batch that fails is looked at value by value 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,12 +29,6 @@ def careful(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.RecordBa
 def careful_table(table: pa.Table) -> pa.RecordBatchReader:
     """Return a reader of a table in memory in which every value can be read, by DuckDB too."""
     return careful(table.schema, table.to_batches(max_chunksize=ROWS))
-
-
-def careful_parts(parts: Iterable[pa.RecordBatch], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield these columns of each batch."""
-    for part in parts:
-        yield part.select(list(columns))
 
 
 def _mapped(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -26,7 +26,7 @@ from typing import BinaryIO, cast
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.duckdb import literal, quoted
-from unlisted.tables.engines.duckdb_files import Files
+from unlisted.tables.engines.duckdb_files import Files, listed
 
 DECLARED = {
     ColumnType.TEXT: "VARCHAR",
@@ -135,7 +135,7 @@ class Csv(TextFiles):
                 raise InvalidArgumentError("types", name, "columns of the source only", hint)
         return {name: DECLARED[self.kind_of(name)] for name in self.header if name}
 
-    def relation(self, columns: Sequence[str]) -> str:
+    def relation_of(self, files: Sequence[str], columns: Sequence[str]) -> str:
         """Return the query that reads the files."""
         # Columns get names of our own while they are read: DuckDB takes names that differ in case for the same.
         own = {name: f'"c{at}"' for at, name in enumerate(self.header)}
@@ -144,7 +144,7 @@ class Csv(TextFiles):
         # strict: else a broken row fails the query or takes its neighbours with it. Padding lets a column beyond
         # the header tell rows that are too long.
         reader = (
-            f"read_csv({self.listed()}, auto_detect = false, header = true, columns = {{{texts}}}, "
+            f"read_csv({listed(files)}, auto_detect = false, header = true, columns = {{{texts}}}, "
             f"delim = {literal(self.separator)}, quote = '\"', escape = '\"', nullstr = '', ignore_errors = true, "
             "strict_mode = false, null_padding = true, parallel = false)"
         )
@@ -179,12 +179,12 @@ class JsonLines(TextFiles):
             raise self.refusal("Its first line is no JSON object. Write one object a line, or declare columns.")
         return {name: DECLARED[self.kind_of(name)] for name in dict.fromkeys((*keys, *self.declared))}
 
-    def relation(self, columns: Sequence[str]) -> str:
+    def relation_of(self, files: Sequence[str], columns: Sequence[str]) -> str:
         """Return the query that reads the files."""
         read = dict.fromkeys((*columns, *self.declared))
         texts = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in read)
         reader = (
-            f"read_json({self.listed()}, format = 'newline_delimited', auto_detect = false, "
+            f"read_json({listed(files)}, format = 'newline_delimited', auto_detect = false, "
             f"columns = {{{texts}}}, ignore_errors = true)"
         )
         return self.selected(columns, reader, quoted)
