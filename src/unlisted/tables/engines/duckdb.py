@@ -110,7 +110,7 @@ class Origin(Protocol):
         """Do the same for rows that DuckDB cannot read by itself, or return None where there is no other way."""
 
     def state(self) -> Hashable:
-        """Return what is the same as long as the origin holds the same rows; None where that cannot be told."""
+        """Return what is the same as long as the origin holds the same rows; None where there is one way only."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class _World:
         self._connection = connected(str(folder))
         self._was_read = False
         self._state = origin.state()
-        carefully = self._state is not None and self._state in _NEEDS_CARE
+        carefully = self._state in _NEEDS_CARE
         self._relation = (self._opened_carefully() if carefully else None) or origin.open(self._opening)
 
     @property
@@ -300,20 +300,19 @@ class _World:
             # What an earlier statement has kept would be lost with the connection.
             if not is_first or not self._begin_again():
                 raise
-        return run(self._engine.said(query, self._rows, self._relation))
+        found = run(self._engine.said(query, self._rows, self._relation))
+        OWNER_LOG.warning("DuckDB could not read a row of the source; its rows are read carefully from now on.")
+        _NEEDS_CARE.add(self._state)
+        return found
 
     def _begin_again(self) -> bool:
         """Read the rows carefully, in a new database: after some errors the old one answers nothing any more."""
         self._connection.close()
         self._connection = connected(str(self._folder))
         relation = self._opened_carefully()
-        if relation is None:
-            return False
-        OWNER_LOG.warning("DuckDB could not read a row of the source by itself; rows are read carefully from now on.")
-        self._relation = relation
-        if self._state is not None:
-            _NEEDS_CARE.add(self._state)
-        return True
+        if relation is not None:
+            self._relation = relation
+        return relation is not None
 
     def _opened_carefully(self) -> str | None:
         return self._origin.open_carefully(self._opening)
