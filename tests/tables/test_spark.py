@@ -205,4 +205,4 @@ def test_names_that_spark_cannot_tell_apart_are_refused(spark_session: Any) -> N
 @pytest.mark.parametrize("value", ["map(1, 2)", "array(1D)", "struct(1)", "parse_json('1')"])
 def test_a_user_that_spark_cannot_tell_apart_is_refused(spark_session: Any, value: str) -> None:
     with pytest.raises(InvalidArgumentError, match="user"):
-        SparkEngine(spark_session.sql(f"SELECT {value} AS who")).plain("who")
+        SparkEngine(spark_session.sql(f"SELECT {value} AS who")).whose("who")

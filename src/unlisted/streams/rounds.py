@@ -10,7 +10,7 @@ once, and the numbers of those to be dropped go back in.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -188,6 +188,9 @@ class _Portable:
 
     def whose(self, column: str) -> str:
         return self._engine.whose(column)
+
+    def state(self) -> Hashable:
+        return self._engine.state()
 
     def statement(self, query: str, rows: Rows) -> str:
         return self._engine.statement(query, rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from unlisted.errors import InvalidArgumentError
@@ -39,7 +40,8 @@ class Table:
 
     def rows(self, question: Question) -> Rows:
         """Check a question against the columns, without touching a row, and say what it will read."""
-        rows = question.rows(self.user, self.columns())
+        state = self.engine.state()
+        rows = replace(question.rows(self.user, self.columns()), state=state)
         # Refused here, before anything is charged, if nobody knows when two of its values are one user.
         self.engine.whose(self.user)
         return rows

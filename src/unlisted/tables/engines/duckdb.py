@@ -32,6 +32,7 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.tables.cancelling import interruptible
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.engine import SOURCE, Rows, name_for_whose, no_user
+from unlisted.tables.engines.file_marks import ChangedFileError
 from unlisted.tables.failures import OWNER_LOG
 
 MEMORY_LIMIT = "UNLISTED_MEMORY_LIMIT"
@@ -50,6 +51,7 @@ _KINDS = {
     ColumnType.TIMESTAMP: ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
 }
 _KIND_OF = {native: kind for kind, natives in _KINDS.items() for native in natives}
+_FROM_SOURCE = f'FROM "{SOURCE}"'
 _MOMENTS_OF_USERS = {
     "TIME": ("TIME '00:00:00'", "TIME '23:59:59.999999'"),
     "TIMESTAMP WITH TIME ZONE": (
@@ -97,6 +99,9 @@ class Origin(Protocol):
     def check(self) -> None:
         """Refuse what can be read only once and was."""
 
+    def state(self) -> Hashable:
+        """Return what tells whether it is still the same; None if it cannot change."""
+
     def types(self) -> Mapping[str, str]:
         """Return the columns and DuckDB's names for their types, touching no rows."""
 
@@ -108,9 +113,6 @@ class Origin(Protocol):
 
     def open_carefully(self, opening: Opening) -> str | None:
         """Do the same for rows that DuckDB cannot read by itself, or return None where there is no other way."""
-
-    def state(self) -> Hashable:
-        """Return what is the same as long as the origin holds the same rows; None where there is one way only."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,11 @@ class DuckDBEngine:
                 kept = f"* EXCLUDE ({whose}) REPLACE ({whose} AS {user})"
             relation = f'(SELECT {kept} FROM (SELECT {plain} FROM {relation}) AS "plain" WHERE {condition})'
         # A column of that name would have its quotes doubled, so nothing but the relation is replaced.
-        return query.replace(f'FROM "{SOURCE}"', f'FROM {relation} AS "{SOURCE}"')
+        return query.replace(_FROM_SOURCE, f'FROM {relation} AS "{SOURCE}"')
+
+    def state(self) -> Hashable:
+        """Return what tells whether the source is still the one that was described."""
+        return self._origin.state()
 
     @contextmanager
     def world(self, rows: Rows) -> Iterator[_World]:
@@ -260,7 +266,7 @@ class _World:
         self._folder = folder
         self._connection = connected(str(folder))
         self._was_read = False
-        self._state = origin.state()
+        self._state = origin.state() if rows.state is None else rows.state
         carefully = self._state in _NEEDS_CARE
         self._relation = (self._opened_carefully() if carefully else None) or origin.open(self._opening)
 
@@ -293,16 +299,20 @@ class _World:
         """Run a query, and once more on rows that are read carefully if DuckDB failed to read them itself."""
         is_first, self._was_read = not self._was_read, True
         try:
-            return run(self._engine.said(query, self._rows, self._relation))
+            found = run(self._engine.said(query, self._rows, self._relation))
         except _STOPPED:
             raise
         except duckdb.Error:
             # What an earlier statement has kept would be lost with the connection.
             if not is_first or not self._begin_again():
                 raise
-        found = run(self._engine.said(query, self._rows, self._relation))
-        OWNER_LOG.warning("DuckDB could not read a row of the source; its rows are read carefully from now on.")
-        _NEEDS_CARE.add(self._state)
+            found = run(self._engine.said(query, self._rows, self._relation))
+            OWNER_LOG.warning(
+                "DuckDB could not read a row of the source; its rows are read carefully from now on."
+            )
+            _NEEDS_CARE.add(self._state)
+        if _FROM_SOURCE in query and self._origin.state() != self._state:
+            raise ChangedFileError
         return found
 
     def _begin_again(self) -> bool:

@@ -20,6 +20,7 @@ import duckdb
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.engines.duckdb import DuckDBEngine, Opening, connected, described, literal, quoted
+from unlisted.tables.engines.file_marks import Remembered, marks_of
 
 DATABASE = "unlisted_database"
 _EMPTY = "unlisted_empty"
@@ -109,8 +110,8 @@ class Files(ABC):
         return None
 
     def state(self) -> Hashable:
-        """Return names, sizes and times of the files."""
-        return (type(self).__name__, *(state_of(file) for file in self.files))
+        """Return the marks of the files."""
+        return marks_of(self.files)
 
     def refusal(self, problem: str) -> InvalidArgumentError:
         """Say what is wrong with the files, in words that hold nothing from their rows."""
@@ -137,9 +138,15 @@ class Database:
             raise InvalidArgumentError("table", table, "the name of a table or view in the database", hint)
         self._path = str(Path(path).expanduser())
         self._table = table
+        # What was not yet moved into the file lies beside it, and is read with it.
+        self._files = (self._path, f"{self._path}.wal")
+        self._catalogue = Remembered(self._read_catalogue)
 
-    @cached_property
+    @property
     def _found(self) -> _Relation:
+        return self._catalogue.about(self._files)
+
+    def _read_catalogue(self) -> _Relation:
         """The relation that the user named, and its columns."""
         with closing(connected()) as connection:
             self.attach(connection)
@@ -167,6 +174,10 @@ class Database:
     def check(self) -> None:
         """Do nothing: a table can be read again."""
 
+    def state(self) -> Hashable:
+        """Return the marks of the file. What a view in it reads from elsewhere is not looked at."""
+        return marks_of(self._files)
+
     def types(self) -> Mapping[str, str]:
         """Read the catalogue."""
         return self._found.types
@@ -192,10 +203,6 @@ class Database:
         """Return nothing: DuckDB has checked what it keeps when it was written."""
         return None
 
-    def state(self) -> Hashable:
-        """Return nothing: there is one way to read a table."""
-        return None
-
     def relation(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - DuckDB reads only what a query uses
         """Return the table's full name."""
         return self._found.name
@@ -204,15 +211,6 @@ class Database:
 def listed(files: Sequence[str]) -> str:
     """Return files as a list for DuckDB."""
     return f"[{', '.join(literal(as_named(name)) for name in files)}]"
-
-
-def state_of(file: str) -> Hashable:
-    """Return what is the same as long as nobody writes to a file."""
-    try:
-        found = Path(file).stat()
-    except OSError:
-        return (file, None)
-    return (file, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 def as_named(file: str) -> str:

@@ -68,6 +68,10 @@ class Frame:
     def check(self) -> None:
         """Do nothing: a frame can be read again."""
 
+    def state(self) -> Hashable:
+        """Return nothing: one statement reads the frame, which is in this process."""
+        return None
+
     def types(self) -> Mapping[str, str]:
         """Read the schema."""
         return self._types
@@ -83,10 +87,6 @@ class Frame:
 
     def open_carefully(self, opening: Opening) -> str | None:  # noqa: ARG002
         """Return nothing: there is no other way, for every frame is read carefully."""
-        return None
-
-    def state(self) -> Hashable:
-        """Return nothing: there is one way to read a frame."""
         return None
 
     def relation(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - the connection was opened for these

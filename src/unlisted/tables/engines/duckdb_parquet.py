@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import cached_property
 
 import duckdb
 import pyarrow as pa
@@ -22,6 +21,7 @@ from unlisted.mechanisms.readable import readable
 from unlisted.tables.engines.duckdb import Opening, connected, described, quoted
 from unlisted.tables.engines.duckdb_arrow import ROWS, careful
 from unlisted.tables.engines.duckdb_files import Files, listed
+from unlisted.tables.engines.file_marks import Remembered
 
 FRAME = "unlisted_parquet"
 
@@ -35,8 +35,11 @@ class Parquet(Files):
 
     kind = "Parquet"
 
-    @cached_property
-    def _footer(self) -> Mapping[str, str]:
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._footers = Remembered(self._read_footers)
+
+    def _read_footers(self) -> Mapping[str, str]:
         """What the footers say. All must say the same, else a later file fails in the middle of a run."""
         with closing(connected()) as connection:
             try:
@@ -55,7 +58,7 @@ class Parquet(Files):
 
     def types(self) -> Mapping[str, str]:
         """Read the footers."""
-        return self._footer
+        return self._footers.about(self.files)
 
     def relation_of(self, files: Sequence[str], columns: Sequence[str]) -> str:  # noqa: ARG002 - DuckDB prunes
         """Return the call that reads the files."""
@@ -104,7 +107,7 @@ def _has_lookalikes(schema: pa.Schema) -> bool:
 
 
 def _is_long(kind: pa.DataType) -> bool:
-    return pa.types.is_decimal(kind) and kind.precision > _MOST_DIGITS
+    return bool(pa.types.is_decimal(kind) and kind.precision > _MOST_DIGITS)
 
 
 def _read_parquet(files: str) -> str:

@@ -11,22 +11,19 @@ first line and whatever is declared.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
-from pathlib import Path
-from typing import BinaryIO, cast
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.engines.duckdb import literal, quoted
+from unlisted.tables.engines.duckdb import Opening, literal, quoted
 from unlisted.tables.engines.duckdb_files import Files, listed
+from unlisted.tables.engines.file_marks import Remembered
+from unlisted.tables.engines.long_lines import bytes_of, without_long_lines
 
 DECLARED = {
     ColumnType.TEXT: "VARCHAR",
@@ -39,7 +36,9 @@ DECLARED = {
 }
 """What a word of `types=` is in DuckDB."""
 
-_LONGEST_LINE = 2**24
+LONGEST_LINE = 2**24
+"""Bytes of a line of JSON; a longer one is dropped, whatever stands in it. DuckDB fails on one of twice the size."""
+
 _CANNOT_OPEN = (OSError, EOFError, zlib.error, csv.Error)
 
 
@@ -115,10 +114,14 @@ class Csv(TextFiles):
     def __init__(self, path: str, declared: Mapping[str, ColumnType], separator: str) -> None:
         super().__init__(path, declared)
         self.separator = separator
+        self._headers = Remembered(self._read_headers)
 
-    @cached_property
+    @property
     def header(self) -> tuple[str, ...]:
         """The names in the first line, which all files must share. One that is empty cannot be asked about."""
+        return self._headers.about(self.files)
+
+    def _read_headers(self) -> tuple[str, ...]:
         first, *others = (self._header_of(file) for file in self.files)
         if any(other != first for other in others):
             raise self.refusal("The files have different headers. Read those of one kind at a time.")
@@ -152,7 +155,7 @@ class Csv(TextFiles):
 
     def _header_of(self, file: str) -> tuple[str, ...]:
         try:
-            with _bytes_of(file) as raw:
+            with bytes_of(file) as raw:
                 # Only the header's own bytes may be judged: decoding reads ahead into the rows.
                 lines = io.TextIOWrapper(raw, "utf-8-sig", "surrogateescape", newline="")
                 names = tuple(next(csv.reader(lines, delimiter=self.separator), ()))
@@ -168,13 +171,21 @@ class Csv(TextFiles):
 
 
 class JsonLines(TextFiles):
-    """JSON lines files: one object a line. A line that is no object is dropped; a key that is missing is NULL."""
+    """JSON lines files: one object a line. A key that is missing is NULL.
+
+    A line that is no object, or longer than `LONGEST_LINE`, is dropped. Where there is such a long line, DuckDB reads
+    a copy of the file without it.
+    """
 
     kind = "JSON lines"
 
+    def __init__(self, path: str, declared: Mapping[str, ColumnType]) -> None:
+        super().__init__(path, declared)
+        self._keys = Remembered(self._read_keys)
+
     def types(self) -> Mapping[str, str]:
         """Read the keys of the first line, and add what is declared."""
-        keys = self._first_keys
+        keys = self._keys.about(self.files[:1])
         if not keys and not self.declared:
             raise self.refusal("Its first line is no JSON object. Write one object a line, or declare columns.")
         return {name: DECLARED[self.kind_of(name)] for name in dict.fromkeys((*keys, *self.declared))}
@@ -189,12 +200,16 @@ class JsonLines(TextFiles):
         )
         return self.selected(columns, reader, quoted)
 
-    @cached_property
-    def _first_keys(self) -> tuple[str, ...]:
-        """The keys of the first line that is not empty."""
+    def open(self, opening: Opening) -> str:
+        """Return the query that reads the files, or copies of those with lines that are too long."""
+        files = [without_long_lines(file, opening.folder, LONGEST_LINE) for file in self.files]
+        return self.relation_of(files, opening.columns)
+
+    def _read_keys(self) -> tuple[str, ...]:
+        """Return the keys of the first line that is not empty."""
         try:
-            with _bytes_of(self.files[0]) as raw:
-                lines = islice(iter(lambda: raw.readline(_LONGEST_LINE), b""), 100)
+            with bytes_of(self.files[0]) as raw:
+                lines = islice(iter(lambda: raw.readline(LONGEST_LINE), b""), 100)
                 first = next((line for line in lines if line.strip()), b"{}")
         except _CANNOT_OPEN:
             raise self.refusal("It cannot be opened.") from None
@@ -203,9 +218,3 @@ class JsonLines(TextFiles):
         except (ValueError, RecursionError):
             return ()
         return tuple(key for key in value if key) if isinstance(value, dict) else ()
-
-
-@contextmanager
-def _bytes_of(file: str) -> Iterator[BinaryIO]:
-    with gzip.open(file) if file.lower().endswith(".gz") else Path(file).open("rb") as raw:
-        yield cast("BinaryIO", raw)

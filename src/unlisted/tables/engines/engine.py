@@ -25,7 +25,7 @@ in its own dialect, where it puts the source in the place of `SOURCE`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -50,12 +50,14 @@ class Rows:
     """Which part of the source is asked about: the columns that will be read, and the rows that pass a predicate.
 
     `columns` are those that statements select from `SOURCE`; the predicate may read others (`where.columns`).
-    `user` is the one of them that says whose row it is: it is read through `Engine.whose`.
+    `user` is the one of them that says whose row it is: it is read through `Engine.whose`. `state` is the engine's
+    state when the question was checked.
     """
 
     columns: tuple[str, ...]
     where: Predicate | None = None
     user: str | None = None
+    state: Hashable = None
 
 
 class World(Protocol):
@@ -117,6 +119,12 @@ class Engine(Protocol):
         done, is refused with `no_user`: a type is refused until somebody has looked at its equality.
 
         Applied to its own value it changes nothing, and it never raises on any row.
+        """
+
+    def state(self) -> Hashable:
+        """Return what tells whether the source is still the one that was described; None if it cannot change.
+
+        A world of rows with a state fails if the source that it read is in another one.
         """
 
     def statement(self, query: str, rows: Rows) -> str:

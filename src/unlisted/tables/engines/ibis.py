@@ -10,7 +10,7 @@ numbers, and two users whose numbers are long become one.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any
@@ -48,6 +48,10 @@ class IbisEngine:
     def whose(self, column: str) -> str:
         """Return a column as a user: one value for one person."""
         return self._inside.whose(column)
+
+    def state(self) -> Hashable:
+        """Return what tells whether the source is still the one that was described."""
+        return self._inside.state()
 
     def statement(self, query: str, rows: Rows) -> str:
         """Say a query in the backend's words."""
@@ -116,16 +120,23 @@ class _Foreign(DuckDBEngine):
         super().__init__(origin)
         self._connection = connection
         self._compiled = compiled
+        # Asked once: while rows stream out of it, the connection can answer nothing else.
+        self._collations: dict[str, bool] = {}
 
     def whose(self, column: str) -> str:
         """Return a column as a user, unless the database it comes from tells its values apart otherwise."""
-        if self.columns()[column] is ColumnType.TEXT and self._collation(column):
+        if self.columns()[column] is ColumnType.TEXT and self._has_collation(column):
             hint = (
                 "Its collation in DuckDB takes different texts for the same. Name one form in the expression: "
                 f"lower({column}) if case is all that differs, in a column without a collation."
             )
             raise no_user(column, hint)
         return super().whose(column)
+
+    def _has_collation(self, column: str) -> bool:
+        if column not in self._collations:
+            self._collations[column] = self._collation(column)
+        return self._collations[column]
 
     def _collation(self, column: str) -> bool:
         """Return whether texts of a column are compared otherwise than by their bytes; reads no row."""

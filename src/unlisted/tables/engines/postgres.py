@@ -10,9 +10,8 @@ the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -46,6 +45,7 @@ SET LOCAL extra_float_digits = 3;
 SET LOCAL client_encoding = 'UTF8'
 """
 
+_Description = tuple[exp.Expr, Mapping[str, PostgresColumn]]
 Connect = Callable[[], AbstractContextManager["psycopg.Connection[Any]"]]
 
 
@@ -57,10 +57,16 @@ class PostgresRelation:
     def __init__(self, connect: Connect, relation: Callable[[psycopg.Connection[Any]], exp.Expr]) -> None:
         self._connect = connect
         self._find = relation
+        self._known: _Description | None = None
 
-    @cached_property
-    def _described(self) -> tuple[exp.Expr, Mapping[str, PostgresColumn]]:
-        """What stands for the source, and its columns."""
+    @property
+    def _described(self) -> _Description:
+        """What stands for the source, and its columns, as they were when they were last asked for."""
+        if self._known is None:
+            self._known = self._describe()
+        return self._known
+
+    def _describe(self) -> _Description:
         import psycopg  # noqa: PLC0415 - only where a server is used
 
         with self._connect() as connection:
@@ -89,6 +95,11 @@ class PostgresRelation:
         """Return a column as a user: one value for one person."""
         return self._described[1][column].whose()
 
+    def state(self) -> Hashable:
+        """Ask the server for the columns anew: a type that has changed since may be another idea of a user."""
+        self._known = found = self._describe()
+        return _state(*found)
+
     def statement(self, query: str, rows: Rows) -> str:
         """Say a query in PostgreSQL's words."""
         return translated(query, "postgres", {SOURCE: self._passing(rows)}, _rule)
@@ -101,10 +112,19 @@ class PostgresRelation:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE")
             connection.execute(_SETTINGS)
             with interruptible(connection.cancel):
+                if rows.state is not None:
+                    # From here to the end of the transaction nobody can change the columns: they are locked.
+                    relation, _ = self._described
+                    if _state(relation, described(connection, relation.sql(dialect="postgres"))) != rows.state:
+                        raise RuntimeError("the columns changed after the question was checked")
                 yield _World(connection, source)
 
     def _passing(self, rows: Rows) -> exp.Expr:
         return passing(self, rows, self._described[0], "postgres", _rule)
+
+
+def _state(relation: exp.Expr, columns: Mapping[str, PostgresColumn]) -> Hashable:
+    return relation.sql(dialect="postgres"), tuple(columns.values())
 
 
 class PostgresEngine(PostgresRelation):

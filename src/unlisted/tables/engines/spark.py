@@ -10,7 +10,7 @@ session changes but temporary views, whose names no one else has, and which go a
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from typing import Any
@@ -109,6 +109,10 @@ class SparkEngine:
         if kind is ColumnType.OTHER and type(native).__name__ not in _USERS:
             raise no_user(column, "Make it text or a number in the frame, in one form for each person.")
         return self.plain(column)
+
+    def state(self) -> Hashable:
+        """Return nothing: a frame is followed once."""
+        return None
 
     def statement(self, query: str, rows: Rows) -> str:
         """Say a query in Spark's words, the frame being a view of the source's name."""
