@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.cancelling import interruptible
-from unlisted.tables.column_types import ColumnType
+from unlisted.tables.column_types import ColumnType, FirstLine
 from unlisted.tables.engines.engine import SOURCE, Rows, name_for_whose, no_user
 from unlisted.tables.engines.file_marks import ChangedFileError
 from unlisted.tables.failures import OWNER_LOG
@@ -87,6 +87,10 @@ longer must not tell whether its own rows are the reason."""
 
 class Origin(Protocol):
     """Where a connection reads from."""
+
+    @property
+    def named_by_first_line(self) -> bool:
+        """Whether the names of columns could be a row, in a file without a header."""
 
     @property
     def knows_collations(self) -> bool:
@@ -198,7 +202,8 @@ class DuckDBEngine:
     def columns(self) -> Mapping[str, ColumnType]:
         """Return the columns, from a header, a footer, a catalogue or a schema."""
         self._origin.check()
-        return {name: self._column(name, native).kind for name, native in self._origin.types().items()}
+        found = {name: self._column(name, native).kind for name, native in self._origin.types().items()}
+        return FirstLine(found) if self._origin.named_by_first_line else found
 
     def plain(self, column: str) -> str:
         """Return a column as a value that compares by its bytes."""

@@ -67,6 +67,7 @@ class Files(ABC):
     """One file or several of the same columns, from a path or a glob."""
 
     kind: str
+    named_by_first_line = False
     knows_collations = False
     collated: frozenset[str] = frozenset()
 
@@ -130,6 +131,7 @@ class _Relation:
 class Database:
     """A table or view in a DuckDB file, which is opened read-only."""
 
+    named_by_first_line = False
     knows_collations = True
 
     def __init__(self, path: str, table: str | None) -> None:

@@ -50,6 +50,7 @@ def frame_engine(frame: Any) -> DuckDBEngine:
 class Frame:
     """A frame that can be read again and again: how its schema is read, and how its rows."""
 
+    named_by_first_line = False
     knows_collations = False
     collated: frozenset[str] = frozenset()
 

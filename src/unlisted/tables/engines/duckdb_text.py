@@ -110,6 +110,7 @@ class Csv(TextFiles):
     """
 
     kind = "CSV"
+    named_by_first_line = True
 
     def __init__(self, path: str, declared: Mapping[str, ColumnType], separator: str) -> None:
         super().__init__(path, declared)
@@ -134,7 +135,7 @@ class Csv(TextFiles):
         """Read the header."""
         for name in self.declared:
             if name not in self.header:
-                hint = f"The columns are: {', '.join(filter(None, self.header))}."
+                hint = "The columns are named by the first line of the file."
                 raise InvalidArgumentError("types", name, "columns of the source only", hint)
         return {name: DECLARED[self.kind_of(name)] for name in self.header if name}
 

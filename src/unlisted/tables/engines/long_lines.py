@@ -19,6 +19,7 @@ from unlisted.tables.engines.file_marks import marks_of
 _PIECE = 2**20
 _KNOWN: dict[Hashable, bool] = {}
 """Of compressed files, under their marks: whether a line is too long."""
+_MOST_KNOWN = 1000
 
 
 @contextmanager
@@ -53,6 +54,8 @@ def _has_long_line(file: str, longest: int) -> bool:
             return _jumped(raw, longest)
     marks = (marks_of([file]), longest)
     if marks not in _KNOWN:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
         with bytes_of(file) as raw:
             _KNOWN[marks] = _streamed(raw, longest)
     return _KNOWN[marks]
@@ -80,12 +83,12 @@ def _jumped(raw: BinaryIO, longest: int) -> bool:
 
 def _streamed(raw: BinaryIO, longest: int) -> bool:
     """Look at all of it, piece by piece."""
-    length = 0
-    while piece := raw.read(_PIECE):
+    length, most = 0, min(_PIECE, longest)
+    while piece := raw.read(most):
         first = piece.find(b"\n")
         if length + (len(piece) if first < 0 else first) > longest:
             return True
-        # A piece is shorter than the longest line: only its ends can belong to one that is too long.
+        # A piece is no longer than the longest line: only its ends can belong to one that is too long.
         length = length + len(piece) if first < 0 else len(piece) - piece.rfind(b"\n") - 1
     return False
 
