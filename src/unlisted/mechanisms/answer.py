@@ -32,8 +32,8 @@ class Answer:
     noisy_threshold: int | None = None
 
     def __post_init__(self) -> None:
-        # What no engine should have named, and nobody can read. It was drawn like any other label, so to leave it out
-        # is to release less.
+        # What no engine should have named, and nobody can read. It was drawn like any other label, so to leave it
+        # out is to release less.
         if self.labels.null_count:
             there = np.flatnonzero(np.asarray(self.labels.is_valid()))
             object.__setattr__(self, "labels", label_rules.take(self.labels, there))

@@ -44,7 +44,7 @@ def plain(labels: object) -> pa.Array:
 def named(labels: pa.Array) -> pa.Array:
     """Return labels that an engine was asked for as one plain Arrow array; null are those that cannot be read.
 
-    Every other was drawn and paid for, so there is no error that one of them could make. An answer leaves them out.
+    All of them were drawn and paid for, so none may make an error. An answer leaves out what is null.
     """
     return readable_labels(_decoded(labels))
 

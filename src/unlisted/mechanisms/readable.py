@@ -2,17 +2,17 @@
 
 This is the rule for every engine and every format, and it is written here only:
 
-- A text is readable if its bytes are UTF-8. A number is readable unless it is NaN, and a decimal has no more digits
-  than its column. A date or timestamp is readable in the years 1 to 9999, a time within one day. An index into a
-  dictionary is readable if the dictionary has an entry there.
+- A text is readable if its bytes are UTF-8. A number is readable unless it is NaN, and a decimal has no more
+  digits than its column. A date or timestamp is readable in the years 1 to 9999, a time within one day. An index
+  into a dictionary is readable if the dictionary has an entry there.
 - A row whose user or item cannot be read is not counted. In a predicate such a value is NULL.
 - A line of a text file is readable if it is no longer than what its format allows and holds what is declared.
 - No row decides whether a question is answered, and none decides what becomes of another user's rows.
 
-The rule is applied three times. Where Arrow data enters an engine, each batch is validated, and only one that fails is
-looked at value by value. Inside an engine, statements say it in SQL (`Engine.plain`), and the optimiser is kept from
-deciding it by statistics. Where labels leave an engine, they are mapped once more, and what is not readable is dropped
-without a word.
+The rule is applied three times. Where Arrow data enters an engine, each batch is validated, and only one that
+fails is looked at value by value. Inside an engine, statements say it in SQL (`Engine.plain`), and the optimiser
+is kept from deciding it by statistics. Where labels leave an engine, they are mapped once more, and what is not
+readable is dropped without a word.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 def readable(column: pa.Array) -> pa.Array:
     """Return a column of the same type in which whatever cannot be read is null.
 
-    It is the column itself if all of it can be read. A column whose buffers contradict each other, so that nobody can
-    say where its values lie, is an error.
+    It is the column itself if all of it can be read. A column whose buffers contradict each other, so that nobody
+    can say where its values lie, is an error.
     """
     try:
         column.validate(full=True)
@@ -38,7 +38,7 @@ def readable(column: pa.Array) -> pa.Array:
 
 
 def readable_labels(labels: pa.Array) -> pa.Array:
-    """Return labels of which those are null that cannot be read; one with several fields, if one of them cannot."""
+    """Return labels, null where they cannot be read; one of several fields is null if one of them cannot."""
     if not pa.types.is_struct(labels.type):
         return readable(labels)
     fields = [readable(field) for field in labels.flatten()]

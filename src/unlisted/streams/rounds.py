@@ -152,9 +152,7 @@ def _with_users(settings: Settings, table: Table, secret: bytes, key: NoiseKey) 
         tags = as_labels(key.tags((name.encode() for name in names.drop_null().to_pylist()), of=b"user"))
         pairs = _Pairs(world, settings, table)
         counts = pairs.counts(nobody if len(nobody) else None)
-        yield Offered(
-            counts, People(tags, lambda places: pairs.counts(np.concatenate([nobody, numbers[places]])))
-        )
+        yield Offered(counts, People(tags, lambda places: pairs.counts(np.concatenate([nobody, numbers[places]]))))
 
 
 @dataclass(frozen=True)

@@ -47,5 +47,5 @@ class FirstLine(dict[str, ColumnType]):
 def told(columns: Mapping[str, ColumnType]) -> str:
     """Say which columns there are; of a first line that nobody has vouched for, only where to look."""
     if isinstance(columns, FirstLine):
-        return "The columns are named by the first line of the file; `columns()` of the table lists them."
+        return "The columns are named by the first line of the file, which is not shown here."
     return f"The columns are: {', '.join(columns) or 'none'}."

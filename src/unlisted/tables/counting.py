@@ -157,8 +157,8 @@ def counted(found: pa.Table, question: Question) -> tuple[pa.Array, pa.ChunkedAr
 def labels_of(found: pa.Table, question: Question) -> pa.Array:
     """Return the items of an answer as one array: the column itself, or a struct of several.
 
-    What cannot be read is null. The engine was told to leave it out, and that is not relied upon: whoever names what
-    is null drops it.
+    What cannot be read is null. The engine was told to leave it out, and that is not relied upon: whoever gets
+    nulls drops them.
     """
     columns = [found.column(f"i{at}").combine_chunks() for at in range(len(question.items))]
     if len(columns) == 1:

@@ -185,8 +185,8 @@ class _TokenGate:
             if not any(sign.isalnum() for sign in name):
                 raise refusal(self.text, f"`{name[:60]}` is not allowed here")
         elif name not in self.schema:
-            listed = told(self.schema).rstrip(".")
-            why = f"`{name[:60]}` is neither a column nor allowed here. {listed}"
+            listed = told(self.schema)
+            why = f"`{name[:60]}` is neither a column nor allowed here; {listed[0].lower()}{listed[1:]}"
             raise refusal(self.text, why)
         token = self.tokens[at]
         # As a quoted name it is a column to the parser even where it would be a keyword.

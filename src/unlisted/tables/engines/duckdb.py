@@ -5,11 +5,11 @@ seen, and what does not fit into memory goes to a private folder that is removed
 from is an `Origin`: `duckdb_files.py` and `duckdb_frames.py` say how. The shared dialect is DuckDB's own, so no
 parser is imported here.
 
-DuckDB raises on some rows that it reads from files: bytes that are no UTF-8, moments that overflow. An origin of files
-then has a second, careful way in, slower and for all questions that follow; both read the same rows, those that can be
-read at all (`mechanisms/readable.py`). DuckDB also believes what files say about their rows: a smallest and largest
-number tell it that there is no NaN, or that no row of a part can pass. So every optimisation is off that looks at such
-statistics, or that hands a condition to whoever reads the file.
+DuckDB raises on some rows that it reads from files: bytes that are no UTF-8, moments that overflow. An origin of
+files then has a second, careful way in, slower and for all questions that follow; both read the same rows, those
+that can be read at all (`mechanisms/readable.py`). DuckDB also believes what files say about their rows: a
+smallest and largest number tell it that there is no NaN, or that no row of a part can pass. So every optimisation
+is off that looks at such statistics, or that hands a condition to whoever reads the file.
 """
 
 # ruff: noqa: S608 - statements are made of quoted names, and of predicates that were checked piece by piece
@@ -74,8 +74,8 @@ UNTRUSTED = (
     "type_pushdown",
     "late_materialization",
 )
-"""Optimisations that believe the statistics of a file, or push work into what reads it. They are off: one NaN, or one
-text that an old writer put in the wrong place, would decide about the rows of everybody near it."""
+"""Optimisations that believe the statistics of a file, or push work into what reads it. They are off: one NaN, or
+one text that an old writer put in the wrong place, would decide about the rows of everybody near it."""
 
 _STOPPED = (duckdb.InterruptException, duckdb.OutOfMemoryException)
 """Errors that no row of a file is the cause of; another way to read it would meet them too."""
@@ -254,9 +254,8 @@ class DuckDBEngine:
         """Open a database in memory, with a private folder for what does not fit."""
         folder = tempfile.mkdtemp(prefix="unlisted-")
         try:
-            with closing(_World(self, self._origin, rows, Path(folder))) as world:
-                with interruptible(world.interrupt):
-                    yield world
+            with closing(_World(self, self._origin, rows, Path(folder))) as world, interruptible(world.interrupt):
+                yield world
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

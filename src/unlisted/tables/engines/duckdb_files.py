@@ -87,7 +87,7 @@ class Files(ABC):
             raise InvalidArgumentError("source", self.path, "a path or glob of files that exist", hint * is_folder)
         return files
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027 - there is nothing to check for any kind of file
         """Do nothing: files can be read again."""
 
     def relation(self, columns: Sequence[str]) -> str:
@@ -149,7 +149,7 @@ class Database:
         return self._catalogue.about(self._files)
 
     def _read_catalogue(self) -> _Relation:
-        """The relation that the user named, and its columns."""
+        """Return the relation that the user named."""
         with closing(connected()) as connection:
             self.attach(connection)
             catalogue = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = ?"

@@ -1,8 +1,8 @@
 """Parquet files: read by DuckDB itself, or, where it cannot read a row, by Arrow and with care.
 
-DuckDB raises on a text that is no UTF-8, on a moment that overflows and on a time beyond the day, wherever a question
-happens to look at it. Arrow reads such values as they are, and then they become null. Both ways give DuckDB the same
-columns of the same types: what Arrow has in another type is cast, and null where it cannot be.
+DuckDB raises on a text that is no UTF-8, on a moment that overflows and on a time beyond the day, wherever a
+question happens to look at it. Arrow reads such values as they are, and then they become null. Both ways give
+DuckDB the same columns of the same types: what Arrow has in another type is cast, and null where it cannot be.
 """
 
 # ruff: noqa: S608 - statements are made of quoted names

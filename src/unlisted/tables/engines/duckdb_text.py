@@ -135,7 +135,7 @@ class Csv(TextFiles):
         """Read the header."""
         for name in self.declared:
             if name not in self.header:
-                hint = "The columns are named by the first line of the file."
+                hint = "The columns are named by the first line of the file, which is not shown here."
                 raise InvalidArgumentError("types", name, "columns of the source only", hint)
         return {name: DECLARED[self.kind_of(name)] for name in self.header if name}
 

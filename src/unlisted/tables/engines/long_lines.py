@@ -1,8 +1,9 @@
 """Lines of a text file that are too long to be read, and copies of the file without them.
 
-To find that no line is too long takes no look at the rows: from the start of a line, the last line break within the
-longest allowed distance is found from behind, and the search goes on from there. A compressed file has to be unpacked
-for it, once as long as the file stays the same. Whatever the lines hold, no more than one piece is in memory.
+To find that no line is too long takes no look at the rows: from the start of a line, the last line break within
+the longest allowed distance is found from behind, and the search goes on from there. A compressed file has to be
+unpacked for it, once as long as the file stays the same. Whatever the lines hold, no more than one piece is in
+memory.
 """
 
 from __future__ import annotations
