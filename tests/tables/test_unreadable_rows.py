@@ -1,7 +1,7 @@
 """A row that cannot be read is as if it were not there: the same counts with it and without it, and no failure.
 
-Every case counts a table with the hostile row, and the same table without it, as an item, as a user, and as a column of
-the predicate.
+Every case counts a table with the hostile row, and the same table without it, as an item, as a user, and as a
+column of the predicate.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ def counts(make: Maker, rows: pa.Table, folder: Path, where: str | None = None) 
     return all_counts(table(make(rows, folder), user="user"), asked)
 
 
-def check(make: Maker, hostile: pa.Array, role: str, folder: Path, *predicates: str) -> None:
+def check(make: Maker, hostile: pa.Array, role: str, folder: Path, *predicates: str | None) -> None:
     with_it, without_it = table_with(hostile, role)
-    for at, where in enumerate(predicates or [None, "age >= 10", "age < 10"]):
+    for at, where in enumerate(predicates or [None, "age >= 10"]):
         found = counts(make, with_it, folder / f"with{at}", where)
         assert found == counts(make, without_it, folder / f"without{at}", where)
         assert found or where
@@ -128,8 +128,11 @@ def test_bytes_that_are_no_text_in_parquet(make: Maker, role: str, count: int, t
     check(make, TEXTS["plain"](count, LATIN), role, tmp_path, "age >= 10", "age < 10")
 
 
-@pytest.mark.parametrize("make", FILES, ids=lambda make: make.__name__)
-@pytest.mark.parametrize("bad", [LATIN, LONG_LATIN, b"\xed\xa0\x80", b"\xff\x00"], ids=repr)
+@pytest.mark.parametrize(
+    ("make", "bad"),
+    zip(FILES, [LATIN, LONG_LATIN, b"\xed\xa0\x80", b"\xff\x00", b"\xc3"], strict=True),
+    ids=lambda value: getattr(value, "__name__", None),
+)
 def test_any_bytes_however_a_file_was_written(make: Maker, bad: bytes, tmp_path: Path) -> None:
     check(make, TEXTS["plain"](2001, bad), "item", tmp_path)
 
@@ -147,8 +150,7 @@ def test_what_cannot_be_read_is_null_to_a_predicate(make: Maker, tmp_path: Path)
 
 
 @pytest.mark.parametrize("kind", list(TEXTS))
-@pytest.mark.parametrize("role", ["item", "user"])
-@pytest.mark.parametrize("bad", [LATIN, LONG_LATIN], ids=["short", "long"])
+@pytest.mark.parametrize(("role", "bad"), [("item", LATIN), ("user", LONG_LATIN)], ids=["item", "user"])
 def test_bytes_that_are_no_text_in_an_arrow_frame(kind: str, role: str, bad: bytes, tmp_path: Path) -> None:
     check(in_memory, TEXTS[kind](3001, bad), role, tmp_path)
 
@@ -164,8 +166,7 @@ def floats(count: int, kind: pa.DataType) -> pa.Array:
 
 
 @pytest.mark.parametrize("make", [*FILES, *FRAMES], ids=lambda make: make.__name__)
-@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
-@pytest.mark.parametrize("role", ["item", "user"])
+@pytest.mark.parametrize(("kind", "role"), [(pa.float32(), "item"), (pa.float64(), "user")], ids=["item", "user"])
 def test_nan_is_not_counted(make: Maker, kind: pa.DataType, role: str, tmp_path: Path) -> None:
     check(make, floats(2001, kind), role, tmp_path)
 
@@ -179,8 +180,7 @@ def test_half_floats_in_parquet(tmp_path: Path) -> None:
     check(plain, floats(2001, pa.float64()).cast(pa.float32()).cast(pa.float16()), "item", tmp_path)
 
 
-@pytest.mark.parametrize("make", [in_memory, plain], ids=lambda make: make.__name__)
-def test_nan_that_polars_wrote(make: Maker, tmp_path: Path) -> None:
+def test_nan_that_polars_wrote(tmp_path: Path) -> None:
     rows = installed("polars").from_arrow(people(2001, floats(2001, pa.float64())))
     path = tmp_path / "polars.parquet"
     rows.write_parquet(path)
@@ -225,9 +225,7 @@ USERS_ONLY = {
 @pytest.mark.parametrize("name", list(MOMENTS))
 @pytest.mark.parametrize("role", ["item", "user", "predicate"])
 def test_moments_and_numbers_out_of_range(make: Maker, name: str, role: str, tmp_path: Path) -> None:
-    if name in ("seconds", "milliseconds") and make is plain:
-        pytest.importorskip("pyarrow")
-    predicates = ["seen IS NOT NULL"] if role == "predicate" else [None]  # type: ignore[list-item]
+    predicates = ["seen IS NOT NULL"] if role == "predicate" else [None]
     hostile = MOMENTS[name]
     if name == "seconds" and make is plain:
         # Parquet has no seconds: they are stored as milliseconds, and must fit.
@@ -239,7 +237,7 @@ def test_moments_and_numbers_out_of_range(make: Maker, name: str, role: str, tmp
 @pytest.mark.parametrize("name", list(USERS_ONLY))
 @pytest.mark.parametrize("role", ["user", "predicate"])
 def test_users_out_of_range(make: Maker, name: str, role: str, tmp_path: Path) -> None:
-    predicates = ["seen IS NOT NULL"] if role == "predicate" else [None]  # type: ignore[list-item]
+    predicates = ["seen IS NOT NULL"] if role == "predicate" else [None]
     check(make, USERS_ONLY[name], role, tmp_path, *predicates)
 
 
@@ -250,7 +248,7 @@ def test_an_old_timestamp_of_96_bits(tmp_path: Path) -> None:
     source = table(path, user="user")
     before = all_counts(source, question("item"))
     # The text makes DuckDB fail, so the same column is read by Arrow.
-    after = all_counts(source, question("item", where="text IS NULL OR text IS NOT NULL"))
+    after = all_counts(source, question("item", where="text IS NULL OR text <> 'x'"))
     assert before == after
 
 
@@ -322,7 +320,7 @@ def lines(kind: str, rows: list[tuple[bytes, bytes]]) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "jsonl", "jsonl.gz"])
-@pytest.mark.parametrize("bad", [LATIN, LONG_LATIN, b"\xed\xa0\x80"], ids=repr)
+@pytest.mark.parametrize("bad", [LATIN, b"\xed\xa0\x80"], ids=repr)
 @pytest.mark.parametrize("role", ["item", "user"])
 def test_bytes_that_are_no_text_in_text_files(kind: str, bad: bytes, role: str, tmp_path: Path) -> None:
     rows = [(b"u%d" % i, b"item%d" % (i % 3)) for i in range(3000)]
