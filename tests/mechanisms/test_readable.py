@@ -84,9 +84,13 @@ def answered(labels: pa.Array, counts: Any) -> Answer:
 
 @pytest.mark.parametrize(
     "labels",
-    [texts([b"a", LATIN, b"c"]), texts([b"a", LONG_LATIN, b"c"], pa.string_view()), dictionary([b"a", LATIN, b"c"], pa.string())],
+    [
+        texts([b"a", LATIN, b"c"]),
+        texts([b"a", LONG_LATIN, b"c"], pa.string_view()),
+        dictionary([b"a", LATIN, b"c"], pa.string()),
+    ],
     ids=["text", "view", "dictionary"],
-)  # fmt: skip
+)
 def test_an_answer_drops_what_cannot_be_read_without_a_word(labels: pa.Array) -> None:
     found = answered(labels, [5, 9, 7])
     assert found.labels.to_pylist() == ["c", "a"]

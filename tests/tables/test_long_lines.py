@@ -42,9 +42,11 @@ def counted(path: Path, **how: Any) -> dict[Any, int]:
     return all_counts(table(path, user="user", **how), question("item", max_label_bytes=2**40))
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    ("place", "size"),
+    [*((place, 2 * LONGEST_LINE + 4096) for place in PLACES), ("middle", LONGEST_LINE), ("middle", 60_000_000)],
+)
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.ndjson.gz"])
-@pytest.mark.parametrize("size", [LONGEST_LINE, 2 * LONGEST_LINE + 4096, 60_000_000])
 def test_a_long_line_of_json_is_dropped(place: str, name: str, size: int, tmp_path: Path) -> None:
     good = [json_line(i, b"item%d" % (i % 3)) for i in range(ROWS)]
     path = file_with(tmp_path / name, b"", good, json_line(ROWS, b"y" * size), place)
@@ -76,13 +78,13 @@ def test_a_long_row_of_csv_is_dropped(place: str, name: str, types: Any, tmp_pat
     assert counted(path, types=types) == COUNTS
 
 
-@pytest.mark.parametrize("size", [2_000_000, 2_097_000, 2_097_160, 3_000_000, 33_000_000])
+@pytest.mark.parametrize("size", [2_097_000, 2_097_160, 33_000_000])
 def test_a_row_of_csv_is_read_or_not_wherever_it_stands(size: int, tmp_path: Path) -> None:
     """Else the rows before it would decide, which are other people's."""
     good = [csv_line(i, b"item%d" % (i % 3)) for i in range(ROWS)]
     padding = [csv_line(ROWS + 1, b"item0" + b" " * 100_000)] * 400
     found = []
-    for before in (0, 1, 150, 300, 319, 320, 321, 400):
+    for before in (0, 300, 320, 400):
         path = tmp_path / f"{before}.csv"
         content = [*padding[:before], csv_line(ROWS, b"y" * size), *padding[before:], *good]
         path.write_bytes(b"user,item\n" + b"".join(content))
@@ -92,7 +94,9 @@ def test_a_row_of_csv_is_read_or_not_wherever_it_stands(size: int, tmp_path: Pat
     assert len(set(found)) == 1
 
 
-@pytest.mark.parametrize("long", [b'x,"' + b"y" * 40_000_000 + b"\n", b'"' * 40_000_001 + b"\n"], ids=["open", "quotes"])
+@pytest.mark.parametrize(
+    "long", [b'x,"' + b"y" * 40_000_000 + b"\n", b'"' * 40_000_001 + b"\n"], ids=["open", "quotes"]
+)
 def test_an_unclosed_quote_on_a_long_line_raises_nothing(long: bytes, tmp_path: Path) -> None:
     good = [csv_line(i, b"item%d" % (i % 3)) for i in range(ROWS)]
     before = file_with(tmp_path / "rows.csv", b"user,item\n", good, long, "last")

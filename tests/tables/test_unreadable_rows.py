@@ -173,7 +173,16 @@ def test_nan_is_not_counted(make: Maker, kind: pa.DataType, role: str, tmp_path:
 
 @pytest.mark.parametrize("make", FILES, ids=lambda make: make.__name__)
 def test_nan_is_above_nothing(make: Maker, tmp_path: Path) -> None:
-    check(make, floats(2001, pa.float64()), "predicate", tmp_path, "seen > 5", "seen >= 0", "seen <> 1", "NOT seen < 5")
+    check(
+        make,
+        floats(2001, pa.float64()),
+        "predicate",
+        tmp_path,
+        "seen > 5",
+        "seen >= 0",
+        "seen <> 1",
+        "NOT seen < 5",
+    )
 
 
 def test_half_floats_in_parquet(tmp_path: Path) -> None:
@@ -300,9 +309,9 @@ class TestBothWaysAreOne:
         monkeypatch.setattr(engine, "_NEEDS_CARE", set())
         source = table(written(self.rows(LATIN), tmp_path), user="user")
         assert all_counts(source, question("whole", where="age < 5"))
-        assert engine._NEEDS_CARE == set(), "nothing has looked at the text"
+        assert set() == engine._NEEDS_CARE, "nothing has looked at the text"
         assert all_counts(source, question("item"))
-        assert engine._NEEDS_CARE == {source.engine.state()}
+        assert {source.engine.state()} == engine._NEEDS_CARE
 
     def test_a_top_is_read_carefully_too(self, tmp_path: Path) -> None:
         source = table(written(self.rows(LATIN), tmp_path), user="user")

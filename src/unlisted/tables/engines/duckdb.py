@@ -60,8 +60,8 @@ _MOMENTS_OF_USERS = {
     ),
 }
 _USERS_ONLY = frozenset({"UHUGEINT", "BLOB", "TIME", "TIMESTAMP WITH TIME ZONE"})
-"""Types of users that are no items. An `INTERVAL`, in which a month is 30 days, and whatever holds other values are
-refused until somebody has looked at how DuckDB groups, joins and hashes them."""
+"""Types of users that are no items. An `INTERVAL`, in which a month is 30 days, and whatever holds other values
+are refused until somebody has looked at how DuckDB groups, joins and hashes them."""
 
 
 UNTRUSTED = (

@@ -40,7 +40,7 @@ class Parquet(Files):
         self._footers = Remembered(self._read_footers)
 
     def _read_footers(self) -> Mapping[str, str]:
-        """What the footers say. All must say the same, else a later file fails in the middle of a run."""
+        """Return what the footers say. All must say the same, else a later file fails in the middle of a run."""
         with closing(connected()) as connection:
             try:
                 first, *others = (described(connection, _read_parquet(listed([file]))) for file in self.files)

@@ -37,7 +37,7 @@ DECLARED = {
 """What a word of `types=` is in DuckDB."""
 
 LONGEST_LINE = 2**24
-"""Bytes of a line of JSON; a longer one is dropped, whatever stands in it. DuckDB fails on one of twice the size."""
+"""Bytes of a line of JSON; a longer one is dropped, whatever is in it. DuckDB fails on one of twice the size."""
 
 _CANNOT_OPEN = (OSError, EOFError, zlib.error, csv.Error)
 
@@ -174,8 +174,8 @@ class Csv(TextFiles):
 class JsonLines(TextFiles):
     """JSON lines files: one object a line. A key that is missing is NULL.
 
-    A line that is no object, or longer than `LONGEST_LINE`, is dropped. Where there is such a long line, DuckDB reads
-    a copy of the file without it.
+    A line that is no object, or longer than `LONGEST_LINE`, is dropped. Where there is such a long line, DuckDB
+    reads a copy of the file without it.
     """
 
     kind = "JSON lines"
