@@ -8,6 +8,7 @@ A message never quotes data: it speaks of arguments, columns and budgets, which 
 from __future__ import annotations
 
 from fractions import Fraction
+from numbers import Number
 
 __all__ = [
     "AccessError",
@@ -94,7 +95,7 @@ def _could_hold_rows(value: object) -> bool:
 
     A column of a data frame is such a thing, and showing it shows its first rows.
     """
-    if isinstance(value, str | bytes):
+    if isinstance(value, str | bytes | Number):
         return False
     if isinstance(value, dict):
         return any(map(_could_hold_rows, (*value.keys(), *value.values())))

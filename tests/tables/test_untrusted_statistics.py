@@ -103,7 +103,7 @@ def test_a_nan_passes_over_no_row_group(where: str, groups: int, tmp_path: Path)
 
 @pytest.mark.parametrize("where", ["city = 'mmmm'", "city >= 'mmmm'", "city LIKE 'mm%'", "city IN ('mmmm', 'b')"])
 def test_statistics_that_lie_pass_over_no_row_group(where: str, tmp_path: Path) -> None:
-    """As old writers order texts by signed bytes: one text beyond ASCII made everybody's city look out of range."""
+    """Old writers order texts by signed bytes: one text beyond ASCII makes everybody's city look out of range."""
     city = pa.array(["mmmm"] * 500 + ["kkkk"] * 500)
     rows = people(1000, pa.array(["x"] * 1000), city=city)
     path = tmp_path / "rows.parquet"
