@@ -81,8 +81,10 @@ class PrivateTable:
         return repr(self._table)
 
     def columns(self) -> Mapping[str, ColumnType]:
-        """Return the columns and what they hold, without touching a row."""
-        return self._table.columns()
+        """Return the columns and what they hold, without touching a row; the user's must be fit to be one."""
+        columns = self._table.columns()
+        self._table.require_user()
+        return columns
 
     def histogram(
         self,

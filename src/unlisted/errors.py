@@ -33,6 +33,7 @@ class InvalidArgumentError(UnlistedError, ValueError):
         self.argument = argument
         self.value = value
         self.allowed = allowed
+        self.hint = hint
         is_missing = value is None and allowed.startswith("given")
         wrong = "is missing" if is_missing else f"= {_shown(value)} is not allowed"
         message = f"{argument} {wrong}: it must be {allowed}."

@@ -171,6 +171,16 @@ def test_a_data_set_that_is_not_there_is_not_written_down(tmp_path: Path, change
         assert ledger.datasets() == []
 
 
+def test_a_user_column_that_nobody_can_tell_apart_is_refused_at_the_start(tmp_path: Path):
+    """And not question by question, to analysts who can do nothing about it."""
+    pq.write_table(pa.table({"user_id": [[1.0]], "query": ["soup"]}), tmp_path / "searches.parquet")
+    config = read(tmp_path, SMALL)
+    with Ledger(config.ledger) as ledger:
+        with pytest.raises(InvalidArgumentError, match=r"datasets\.searches\.user .* in one form for each person"):
+            open_datasets(config, ledger)
+        assert ledger.datasets() == []
+
+
 def test_the_demo_says_that_it_takes_no_configuration(tmp_path: Path):
     done = CliRunner().invoke(application(), ["serve", "--demo", "--config", str(tmp_path / "unlisted.toml")])
     assert done.exit_code == 2

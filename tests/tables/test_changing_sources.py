@@ -54,7 +54,7 @@ def write_database(rows: pa.Table, path: Path) -> None:
 
 
 WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
-    "rows.parquet": lambda rows, path: pyarrow.parquet.write_table(rows, path),
+    "rows.parquet": pyarrow.parquet.write_table,
     "rows.csv": write_csv,
     "rows.csv.gz": write_gzip,
     "rows.jsonl": write_json,
@@ -155,6 +155,13 @@ class ChangesBetween:
         return self._account.pay(bill, changed, idempotency_key)
 
 
+def outcome(plan: ul.Plan) -> str | list[str]:
+    try:
+        return [row["item"] for row in plan.run().rows]
+    except ChargedFailureError as failure:
+        return str(failure)
+
+
 def test_a_source_that_is_another_after_the_reservation_fails_charged_or_is_answered_about(
     path: Path, tmp_path: Path
 ) -> None:
@@ -165,13 +172,9 @@ def test_a_source_that_is_another_after_the_reservation_fails_charged_or_is_answ
         changes = [lambda: replaced(path, NEW), lambda: shutil.copy(__file__, path)]
         for at, change in enumerate(changes):
             plan = private.top("item", k=1, budget=ul.Budget(epsilon=8, delta=f"1e-{8 + at}"))
-            try:
-                release = plan.paid_by(ChangesBetween(account, change)).run()
-                assert [row["item"] for row in release.rows] in (["new"], [])
-                assert ledger.history()[-1].kind == "settled"
-            except ChargedFailureError as failure:
-                assert str(failure) == MESSAGE
-                assert ledger.history()[-1].kind == "forfeited"
+            said = outcome(plan.paid_by(ChangesBetween(account, change)))
+            kind = ledger.history()[-1].kind
+            assert (said, kind) in ((["new"], "settled"), ([], "settled"), (MESSAGE, "forfeited"))
         assert ledger.history()[-1].kind == "forfeited", "a file of nothing readable cannot be answered about"
 
 
@@ -192,7 +195,9 @@ def test_marks_see_what_times_of_writing_do_not(tmp_path: Path) -> None:
 def people(postgres_url: str) -> Any:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("CREATE TABLE changing (who text, item text)")
-        connection.execute("INSERT INTO changing SELECT w, 'x' || g FROM unnest('{a,A}'::text[]) w, generate_series(1, 4) g")
+        connection.execute(
+            "INSERT INTO changing SELECT w, 'x' || g FROM unnest('{a,A}'::text[]) w, generate_series(1, 4) g"
+        )
         yield connection
         connection.execute("DROP TABLE changing")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -44,8 +43,9 @@ with ul.Ledger(sys.argv[2]) as ledger:
 """
 
 WAITS = """
-import sys
+import signal, sys
 import unlisted as ul
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts in the background ignore it
 with ul.Ledger(sys.argv[2]) as ledger:
     ul.table(sys.argv[1], table=sys.argv[3], user="who").top(
         "item", k=1, budget=ul.Budget(epsilon=1, delta="1e-8"), account=ledger.account("ads")
@@ -80,7 +80,7 @@ def test_a_disk_too_full_for_what_does_not_fit_into_memory(
     large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, said: str
 ) -> None:
     """The system itself refuses to write more than so many bytes into a file."""
-    monkeypatch.setenv("UNLISTED_MEMORY_LIMIT", "60MB")
+    monkeypatch.setenv("UNLISTED_MEMORY_LIMIT", "70MB")
     with an_account(tmp_path) as account:
         words = [large, tmp_path / "books.db", tmp_path / "owner.log", room]
         done = subprocess.run(
@@ -189,11 +189,7 @@ def test_ctrl_c(
     name = view(ENDLESS)
     with an_account(tmp_path) as account:
         words = [sys.executable, "-c", WAITS, postgres_url, str(tmp_path / "books.db"), name]
-        # A shell lets what it starts in the background ignore interrupts.
-        asking = subprocess.Popen(
-            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )  # fmt: skip
+        asking = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         until_it_runs(server, name)
         asking.send_signal(signal.SIGINT)
         out, _ = asking.communicate(timeout=HOW_LONG)
@@ -227,4 +223,4 @@ def test_the_folder_for_what_does_not_fit_is_gone_afterwards(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     with an_account(tmp_path) as account:
         fails_charged(histogram(large), account)
-    assert os.listdir(tmp_path / "tmp") == []
+    assert list((tmp_path / "tmp").iterdir()) == []

@@ -71,7 +71,8 @@ def _require_columns(offer: Offer) -> None:
         if reason.argument.startswith("datasets."):
             raise
         # A table knows its arguments; whoever starts a service knows the names in the configuration.
-        argument, hint = f"datasets.{offer.name}.{reason.argument}", "No data set was written into the ledger."
+        argument = f"datasets.{offer.name}.{reason.argument}"
+        hint = f"{reason.hint} No data set was written into the ledger.".lstrip()
         raise InvalidArgumentError(argument, reason.value, reason.allowed, hint) from None
 
 

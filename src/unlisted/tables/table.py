@@ -42,9 +42,12 @@ class Table:
         """Check a question against the columns, without touching a row, and say what it will read."""
         state = self.engine.state()
         rows = replace(question.rows(self.user, self.columns()), state=state)
-        # Refused here, before anything is charged, if nobody knows when two of its values are one user.
-        self.engine.whose(self.user)
+        self.require_user()
         return rows
+
+    def require_user(self) -> None:
+        """Refuse a column as the user's if nobody knows when two of its values are one user."""
+        self.engine.whose(self.user)
 
     def __repr__(self) -> str:
         return f"<Table: {self.engine.name}, user {self.user!r}>"

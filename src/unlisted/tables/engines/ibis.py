@@ -9,7 +9,6 @@ numbers, and two users whose numbers are long become one.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
@@ -24,6 +23,8 @@ from unlisted.tables.engines.duckdb_frames import Frame, frame_engine
 from unlisted.tables.engines.engine import Engine, Rows, World, no_user
 
 __all__ = ["IbisEngine"]
+
+_PROBE = "unlisted_probe"
 
 
 class IbisEngine:
@@ -140,16 +141,15 @@ class _Foreign(DuckDBEngine):
 
     def _collation(self, column: str) -> bool:
         """Return whether texts of a column are compared otherwise than by their bytes; reads no row."""
-        name = quoted(f"unlisted_{secrets.token_hex(8)}")
         nothing = f'SELECT {quoted(column)} AS "c" FROM ({self._compiled}) AS "unlisted_rows" LIMIT 0'  # noqa: S608
         try:
             # Nothing else tells the collation of a query's column but how a table of it would be declared.
-            self._connection.execute(f"CREATE TEMPORARY TABLE {name} AS {nothing}")
+            self._connection.execute(f"CREATE OR REPLACE TEMPORARY TABLE {_PROBE} AS {nothing}")
             found = self._connection.execute(
-                f"SELECT sql, current_setting('default_collation') FROM duckdb_tables() "  # noqa: S608
-                f"WHERE temporary AND '\"' || table_name || '\"' = '{name}'"
+                "SELECT sql, current_setting('default_collation') FROM duckdb_tables() "  # noqa: S608
+                f"WHERE temporary AND table_name = '{_PROBE}'"
             ).fetchone()
-            self._connection.execute(f"DROP TABLE temp.{name}")
+            self._connection.execute(f"DROP TABLE temp.{_PROBE}")
         except Exception:
             hint = "Its DuckDB connection cannot be asked how it compares texts: is it in a failed transaction?"
             raise no_user(column, hint) from None

@@ -5,8 +5,8 @@ already resolved.
 
 A label is its bytes. A user is who the server's `=` says it is, and that is often coarser: `citext` does not see
 case, `char(n)` no blanks at its end, `interval` takes a month for 30 days, and a collation may take any two texts
-for one. Such a column is made canonical where that can be said in SQL, and refused as a user where it cannot. So is
-every type that is not listed here, a type of an extension that happens to be called `text` among them.
+for one. Such a column is made canonical where that can be said in SQL, and refused as a user where it cannot. So
+is every type that is not listed here, a type of an extension that happens to be called `text` among them.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ cast in its plain form."""
 
 _COLLATED = frozenset({"text", "varchar", "bpchar"})
 _WAYS_OUT = {
-    "interval": "For the server a month equals 30 days and a day 24 hours, but their texts differ. Make it a number "
-    "in a view: EXTRACT(EPOCH FROM {0}).",
+    "interval": "For the server a month equals 30 days and a day 24 hours, but their texts differ. Make it a "
+    "number in a view: EXTRACT(EPOCH FROM {0}).",
     "json": "The server has no equality for it. Take one field of it in a view: {0} ->> 'id'.",
     "jsonb": "The server takes 1.0 and 1.00 in it for the same. Take one field of it in a view: {0} ->> 'id'.",
     "money": "How it is written depends on the server. Make it a number in a view: CAST({0} AS numeric(20, 2)).",
