@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from unlisted import errors
@@ -56,3 +59,29 @@ def test_values_are_shown_shortly(value: object, shown: str) -> None:
 
 def test_a_failure_after_data_was_touched_says_always_the_same() -> None:
     assert str(ChargedFailureError()) == "could not be answered; charged; see the log"
+
+
+class Column:
+    """Something like a column of a data frame: it can be gone through, and showing it shows rows."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["alice", "bob"])
+
+    def __repr__(self) -> str:
+        return "0    alice\n1      bob"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Column(), [Column()], {"x": Column()}, np.array(["alice", "bob"]), pa.array(["alice", "bob"])],
+    ids=str,
+)
+def test_no_message_shows_what_could_be_rows(value: object) -> None:
+    message = str(InvalidArgumentError("item", value, "the name of a column"))
+    assert "alice" not in message
+    assert f"item = a {type(value).__name__} is not allowed" in message
+
+
+@pytest.mark.parametrize("value", ["name", ["a", "b"], ("a",), {"age": "int"}, 3, None, np.float64(2.5)])
+def test_what_a_caller_wrote_is_still_shown(value: object) -> None:
+    assert repr(value) in str(InvalidArgumentError("item", value, "something else"))

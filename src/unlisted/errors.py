@@ -9,6 +9,7 @@ A message never quotes data: it speaks of arguments, columns and budgets, which 
 from __future__ import annotations
 
 from fractions import Fraction
+from numbers import Number
 
 __all__ = [
     "AccessError",
@@ -109,7 +110,9 @@ class ChargedFailureError(UnlistedError):
 
 
 def _shown(value: object) -> str:
-    """Show a value as its owner would write it, and never at length."""
+    """Show a value as its owner would write it, never at length, and never one that could hold rows."""
+    if _could_hold_rows(value):
+        return f"a {type(value).__name__}"
     try:
         if isinstance(value, Fraction):
             value = value.numerator if value.denominator == 1 else float(value)
@@ -117,3 +120,17 @@ def _shown(value: object) -> str:
     except (OverflowError, ValueError):  # Python writes out no whole number of thousands of digits
         return "a number of very many digits"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _could_hold_rows(value: object) -> bool:
+    """Return whether a value is, or has in it, something to go through that Python itself does not bring.
+
+    A column of a data frame is such a thing, and showing it shows its first rows.
+    """
+    if isinstance(value, str | bytes | Number):
+        return False
+    if isinstance(value, dict):
+        return any(map(_could_hold_rows, (*value.keys(), *value.values())))
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(map(_could_hold_rows, value))
+    return not isinstance(value, type) and (hasattr(value, "__iter__") or hasattr(value, "__array__"))

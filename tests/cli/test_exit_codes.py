@@ -56,7 +56,7 @@ SOURCES: dict[str, tuple[bytes | None, str]] = {
     "noise.jsonl": (bytes(range(256)) * 9, "no JSON object"),
     "table.xlsx": (b"PK", "a file of a known kind"),
     "noending": (b"user,dish\n", "a file of a known kind"),
-    "other.csv": (b"person,meal\n1,soup\n", "The columns are: person, meal."),
+    "other.csv": (b"person,meal\n1,soup\n", "The columns are named by the first line"),
 }
 
 

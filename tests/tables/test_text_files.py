@@ -272,7 +272,7 @@ def test_columns_can_be_declared(tmp_path: Path, word: str, texts: list[str], va
     ("types", "message"),
     [
         ({"age": "number"}, "one of text, int, decimal, float, bool, date, timestamp"),
-        ({"agee": "int"}, "The columns are: user, item, age."),
+        ({"agee": "int"}, "The columns are named by the first line of the file, which is not shown here."),
     ],
 )
 def test_wrong_declarations_are_refused(tmp_path: Path, types: dict[str, str], message: str) -> None:
@@ -372,3 +372,25 @@ def test_compressed_json_lines_are_read(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl.gz"
     path.write_bytes(gzip.compress(GOOD_LINES))
     assert all_counts(table(path, user="user"), question("item")) == GOOD_COUNTS
+
+
+@pytest.mark.parametrize(
+    ("user", "item", "where", "types"),
+    [
+        ("nobody", "item", None, None),
+        ("alice", "dish", None, None),
+        ("alice", "influenza", "age = 1", None),
+        ("alice", "influenza", None, {"age": "int"}),
+    ],
+    ids=["user", "item", "where", "types"],
+)
+def test_a_first_line_that_is_a_row_is_not_shown(
+    tmp_path: Path, user: str, item: str, where: str | None, types: dict[str, str] | None
+) -> None:
+    """A CSV file without a header: its first row is taken for names, and no message may list them."""
+    path = tmp_path / "rows.csv"
+    path.write_text("alice,influenza,x91\nbob,measles,x92\n")
+    with pytest.raises(InvalidArgumentError) as refused:
+        table(path, user=user, types=types).rows(question(item, where=where))
+    assert "x91" not in str(refused.value)
+    assert "first line" in str(refused.value)

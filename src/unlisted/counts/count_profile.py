@@ -71,7 +71,7 @@ class CountProfile:
         named = label_rules.take(self.large.labels, large)
         if len(counts) == 0:
             return named
-        fetched = label_rules.plain(self.fetch(counts, ranks))
+        fetched = label_rules.named(self.fetch(counts, ranks))
         if len(fetched) != len(counts):
             # The data changed between two looks at it. What was drawn is spent.
             raise ChargedFailureError

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from unlisted.counts.duplicates import has_equal_rows
+from unlisted.counts.readable import readable_labels
 from unlisted.counts.whole_numbers import to_arrow, to_numpy
 from unlisted.errors import InvalidCountsError
 
@@ -36,12 +37,24 @@ def plain(labels: object) -> pa.Array:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     array = _decoded(array)
+    _refuse_unreadable(array)
+    return array
+
+
+def named(labels: pa.Array) -> pa.Array:
+    """Return labels that an engine was asked for as one plain Arrow array; null are those that cannot be read.
+
+    All of them were drawn and paid for, so none may make an error. An answer leaves out what is null.
+    """
+    return readable_labels(_decoded(labels))
+
+
+def _refuse_unreadable(array: pa.Array) -> None:
     if array.null_count or (pa.types.is_struct(array.type) and any(f.null_count for f in array.flatten())):
         raise InvalidCountsError("A label is null. Drop null items before counting.")
     for field in _fields(array):
         if pa.types.is_floating(field.type) and pc.any(pc.is_nan(field)).as_py():
             raise InvalidCountsError("A label is NaN. Drop NaN items, or convert them to text, before counting.")
-    return array
 
 
 def has_duplicates(labels: pa.Array) -> bool:

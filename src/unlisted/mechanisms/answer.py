@@ -31,6 +31,15 @@ class Answer:
     stopped: bool = False
     noisy_threshold: int | None = None
 
+    def __post_init__(self) -> None:
+        # What no engine should have named, and nobody can read. It was drawn like any other label, so to leave it
+        # out is to release less.
+        if self.labels.null_count:
+            there = np.flatnonzero(np.asarray(self.labels.is_valid()))
+            object.__setattr__(self, "labels", label_rules.take(self.labels, there))
+            if self.counts is not None:
+                object.__setattr__(self, "counts", self.counts[there])
+
     @classmethod
     def by_count(
         cls, labels: pa.Array, counts: NDArray[np.int64], spent: Guarantee, noisy_threshold: int | None = None

@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.readable import readable
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms.continual.stream_state import digest_of, in_order
 from unlisted.noise.keyed import NoiseKey
@@ -28,7 +29,7 @@ from unlisted.streams.contributions import TAG, as_labels
 from unlisted.streams.settings import Settings
 from unlisted.tables.bounding import bounded_pairs, item_columns, keys_of, total_of
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.counting import count_all, labels_of, selected
+from unlisted.tables.counting import count_all, counted, selected
 from unlisted.tables.engines.engine import Engine, OwnKey, Rows, World
 from unlisted.tables.failures import charged
 from unlisted.tables.table import Table
@@ -144,10 +145,14 @@ def _with_users(settings: Settings, table: Table, secret: bytes, key: NoiseKey) 
         )
         there = world.answer(f'SELECT "number", CAST("who" AS VARCHAR) AS "name" FROM "{USERS}"')
         numbers = np.asarray(there.column("number").combine_chunks().cast(pa.int64()))
-        names = (name.encode("utf-8", "surrogatepass") for name in there.column("name").to_pylist())
-        tags = as_labels(key.tags(names, of=b"user"))
+        names = readable(there.column("name").combine_chunks())
+        # No engine should have counted somebody without a name; whoever it did count is left out.
+        is_named = np.asarray(names.is_valid())
+        nobody, numbers = numbers[~is_named], numbers[is_named]
+        tags = as_labels(key.tags((name.encode() for name in names.drop_null().to_pylist()), of=b"user"))
         pairs = _Pairs(world, settings, table)
-        yield Offered(pairs.counts(), People(tags, lambda places: pairs.counts(numbers[places])))
+        counts = pairs.counts(nobody if len(nobody) else None)
+        yield Offered(counts, People(tags, lambda places: pairs.counts(np.concatenate([nobody, numbers[places]]))))
 
 
 @dataclass(frozen=True)
@@ -168,9 +173,9 @@ class _Pairs:
             over = f'SELECT "who" FROM "{USERS}" WHERE "number" IN (SELECT "number" FROM "{DROPPED}")'
             # Not as NOT IN: a cluster would send all their names to every machine, by way of the driver.
             condition = f'WHERE NOT EXISTS (SELECT 1 FROM ({over}) AS "over" WHERE "who" = "u")'
-        counted = f'SELECT {keys}, {total_of(question)} AS "n" FROM "{PAIRS}" {condition} GROUP BY {keys}'
-        found = self.world.answer(f'SELECT {selected(items)}, "n" FROM ({counted}) AS "counted"')
-        return widened(BoundedCounts(labels_of(found, question), found.column("n"), question.sensitivity))
+        summed = f'SELECT {keys}, {total_of(question)} AS "n" FROM "{PAIRS}" {condition} GROUP BY {keys}'
+        found = self.world.answer(f'SELECT {selected(items)}, "n" FROM ({summed}) AS "counted"')
+        return widened(BoundedCounts(*counted(found, question), question.sensitivity))
 
 
 class _Portable:

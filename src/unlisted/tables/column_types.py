@@ -6,9 +6,10 @@ a parser, is only sometimes there.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 
-__all__ = ["ColumnType"]
+__all__ = ["ColumnType", "FirstLine", "told"]
 
 
 class ColumnType(Enum):
@@ -37,3 +38,14 @@ class ColumnType(Enum):
     def is_number(self) -> bool:
         """Whether arithmetic may use it."""
         return self in (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.FLOAT)
+
+
+class FirstLine(dict[str, ColumnType]):
+    """Columns that are named by the first line of a file. If the file has no header, that line is a row."""
+
+
+def told(columns: Mapping[str, ColumnType]) -> str:
+    """Say which columns there are; of a first line that nobody has vouched for, only where to look."""
+    if isinstance(columns, FirstLine):
+        return "The columns are named by the first line of the file, which is not shown here."
+    return f"The columns are: {', '.join(columns) or 'none'}."

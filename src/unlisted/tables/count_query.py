@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.numbers import whole
 from unlisted.privacy.sensitivity import Adjacency, Sensitivity
-from unlisted.tables.column_types import ColumnType
+from unlisted.tables.column_types import ColumnType, told
 from unlisted.tables.engines.engine import Rows
 
 Count = Literal["users", "rows"]
@@ -88,10 +88,9 @@ class CountQuery:
 
 
 def require_column(argument: str, name: object, columns: Mapping[str, ColumnType]) -> None:
-    """Refuse a name that is no column, and say which there are."""
+    """Refuse a name that is no column, and say where to find which there are."""
     if not isinstance(name, str) or name not in columns:
-        listed = ", ".join(columns) or "none"
-        raise InvalidArgumentError(argument, name, "a column of the source", f"The columns are: {listed}.")
+        raise InvalidArgumentError(argument, name, "a column of the source", told(columns))
 
 
 def _refuse_lookalikes(rows: Rows) -> None:
@@ -106,7 +105,8 @@ def item_names(items: object) -> tuple[str, ...]:
     """Read one name or several."""
     if isinstance(items, str):
         items = (items,)
-    names = tuple(items) if isinstance(items, Iterable) else ()
+    # Nothing else that can be gone through: a column of a data frame would be taken for names, and shown.
+    names = tuple(items) if isinstance(items, list | tuple) else ()
     if not names or not all(isinstance(name, str) and name for name in names):
         raise InvalidArgumentError("item", items, "the name of a column, or a list of names")
     if len(set(names)) != len(names):

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
+from unlisted.counts.readable import readable_labels
 from unlisted.errors import ChargedFailureError
 from unlisted.privacy.numbers import whole
 from unlisted.tables.bounding import ItemColumn, bounded_counts, item_columns
@@ -50,8 +51,8 @@ def count_top(table: Table, question: CountQuery, *, fetch: int, secret: bytes) 
     items = item_columns(question, table.columns())
     query = top_query(bounded_counts(table.engine, table.user, question, secret), items, fetch)
     with charged(), table.engine.world(rows) as world:
-        found = world.answer(query)
-        return BoundedCounts(labels_of(found, question), found.column("n"), question.sensitivity, fetched=fetch)
+        labels, counts = counted(world.answer(query), question)
+        return BoundedCounts(labels, counts, question.sensitivity, fetched=fetch)
 
 
 @contextmanager
@@ -117,8 +118,8 @@ class _Histogram:
         return CountProfile(self._above(cut), small, self._fetch)
 
     def _above(self, cut: int) -> BoundedCounts:
-        found = self.world.answer(large_query(self.items, cut))
-        return BoundedCounts(labels_of(found, self.question), found.column("n"), self.question.sensitivity)
+        labels, counts = counted(self.world.answer(large_query(self.items, cut)), self.question)
+        return BoundedCounts(labels, counts, self.question.sensitivity)
 
     def _fetch(self, counts: NDArray[np.int64], ranks: NDArray[np.int64]) -> pa.Array:
         """Name the labels at these ranks of these counts, in this order."""
@@ -144,9 +145,22 @@ def selected(items: tuple[ItemColumn, ...]) -> str:
     return ", ".join(item.label for item in items)
 
 
+def counted(found: pa.Table, question: CountQuery) -> tuple[pa.Array, pa.ChunkedArray]:
+    """Return the items of an answer with their counts `n`, without those that cannot be read."""
+    labels, counts = labels_of(found, question), found.column("n")
+    if labels.null_count == 0:
+        return labels, counts
+    there = labels.is_valid()
+    return labels.filter(there), counts.filter(there)
+
+
 def labels_of(found: pa.Table, question: CountQuery) -> pa.Array:
-    """Return the items of an answer as one array: the column itself, or a struct of several."""
+    """Return the items of an answer as one array: the column itself, or a struct of several.
+
+    What cannot be read is null. The engine was told to leave it out, and that is not relied upon: whoever gets
+    nulls drops them.
+    """
     columns = [found.column(f"i{at}").combine_chunks() for at in range(len(question.items))]
     if len(columns) == 1:
-        return columns[0]
-    return pa.StructArray.from_arrays(columns, names=list(question.items))
+        return readable_labels(columns[0])
+    return readable_labels(pa.StructArray.from_arrays(columns, names=list(question.items)))

@@ -20,7 +20,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.tables.column_types import ColumnType
+from unlisted.tables.column_types import ColumnType, told
 from unlisted.tables.predicate_dialects import render
 from unlisted.tables.predicate_types import DATE_PARTS, PART_FUNCTIONS, TypeChecker, refusal
 
@@ -185,8 +185,8 @@ class _TokenGate:
             if not any(sign.isalnum() for sign in name):
                 raise refusal(self.text, f"`{name[:60]}` is not allowed here")
         elif name not in self.schema:
-            columns = ", ".join(self.schema) or "none"
-            why = f"`{name[:60]}` is neither a column nor allowed here; the columns are: {columns}"
+            listed = told(self.schema)
+            why = f"`{name[:60]}` is neither a column nor allowed here; {listed[0].lower()}{listed[1:]}"
             raise refusal(self.text, why)
         token = self.tokens[at]
         # As a quoted name it is a column to the parser even where it would be a keyword.

@@ -30,7 +30,7 @@ from unlisted.errors import ChargedFailureError
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.tables.bounding import Choice, ItemColumn, distinct_pairs, item_columns, keys_of
 from unlisted.tables.count_query import CountQuery
-from unlisted.tables.counting import in_order, labels_of, selected
+from unlisted.tables.counting import counted, in_order, labels_of, selected
 from unlisted.tables.engines.engine import World
 from unlisted.tables.failures import OWNER_LOG, charged
 
@@ -250,7 +250,7 @@ class _EngineScales:
             OWNER_LOG.error("Labels were taken out by rank, and others or fewer were there.")
             raise ChargedFailureError
         sensitivity = Sensitivity(items=None, count=1, adjacency=self.question.adjacency)
-        return BoundedCounts(labels_of(found, self.question), found.column("n"), sensitivity)
+        return BoundedCounts(*counted(found, self.question), sensitivity)
 
     @property
     def _weights(self) -> str:

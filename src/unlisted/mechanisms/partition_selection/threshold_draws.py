@@ -56,7 +56,7 @@ class Coins:
             # The data changed between two looks at it. What was drawn is spent.
             raise ChargedFailureError
         passed = np.flatnonzero(self._thinned(buckets, weights, bits))
-        return Drawn(label_rules.take(label_rules.plain(named), passed), buckets[passed], ranks[passed])
+        return Drawn(label_rules.take(label_rules.named(named), passed), buckets[passed], ranks[passed])
 
     @property
     def _deviation(self) -> int:

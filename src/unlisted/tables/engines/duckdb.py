@@ -4,6 +4,12 @@ Each world is a connection of its own to an empty database in memory, so nothing
 seen, and what does not fit into memory goes to a private folder that is removed with it. What a connection reads
 from is an `Origin`: `duckdb_files.py` and `duckdb_frames.py` say how. The shared dialect is DuckDB's own, so no
 parser is imported here.
+
+DuckDB raises on some rows that it reads from files: bytes that are no UTF-8, moments that overflow. An origin of
+files then has a second, careful way in, slower and for all questions that follow; both read the same rows, those
+that can be read at all (`mechanisms/readable.py`). DuckDB also believes what files say about their rows: a
+smallest and largest number tell it that there is no NaN, or that no row of a part can pass. So every optimisation
+is off that looks at such statistics, or that hands a condition to whoever reads the file.
 """
 
 # ruff: noqa: S608 - statements are made of quoted names, and of predicates that were checked piece by piece
@@ -13,9 +19,10 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import duckdb
@@ -23,9 +30,10 @@ import pyarrow as pa
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.cancelling import interruptible
-from unlisted.tables.column_types import ColumnType
+from unlisted.tables.column_types import ColumnType, FirstLine
 from unlisted.tables.engines.engine import SOURCE, Rows, name_for_whose, no_user
 from unlisted.tables.engines.file_marks import ChangedFileError
+from unlisted.tables.failures import OWNER_LOG
 
 MEMORY_LIMIT = "UNLISTED_MEMORY_LIMIT"
 """Environment variable: how much memory DuckDB may use, such as 4GB. Four fifths of the machine's otherwise."""
@@ -44,17 +52,53 @@ _KINDS = {
 }
 _KIND_OF = {native: kind for kind, natives in _KINDS.items() for native in natives}
 _FROM_SOURCE = f'FROM "{SOURCE}"'
+_MOMENTS_OF_USERS = {
+    "TIME": ("TIME '00:00:00'", "TIME '23:59:59.999999'"),
+    "TIMESTAMP WITH TIME ZONE": (
+        "TIMESTAMPTZ '0001-01-01 00:00:00+00'",
+        "TIMESTAMPTZ '9999-12-31 23:59:59.999999+00'",
+    ),
+}
 _USERS_ONLY = frozenset({"UHUGEINT", "BLOB", "TIME", "TIMESTAMP WITH TIME ZONE"})
 """Types of users that are no items. An `INTERVAL`, in which a month is 30 days, and whatever holds other values
 are refused until somebody has looked at how DuckDB groups, joins and hashes them."""
+
+
+UNTRUSTED = (
+    "statistics_propagation",
+    "filter_pushdown",
+    "join_filter_pushdown",
+    "row_group_pruner",
+    "partial_aggregate_pushdown",
+    "scalar_fn_pushdown",
+    "type_pushdown",
+    "late_materialization",
+)
+"""Optimisations that believe the statistics of a file, or push work into what reads it. They are off: one NaN, or
+one text that an old writer put in the wrong place, would decide about the rows of everybody near it."""
+
+_STOPPED = (duckdb.InterruptException, duckdb.OutOfMemoryException)
+"""Errors that no row of a file is the cause of; another way to read it would meet them too."""
+
+_NEEDS_CARE: set[Hashable] = set()
+"""Origins that DuckDB could not read by itself. They are read carefully from the start then: a question that takes
+longer must not tell whether its own rows are the reason."""
 
 
 class Origin(Protocol):
     """Where a connection reads from."""
 
     @property
-    def collated(self) -> bool:
+    def named_by_first_line(self) -> bool:
+        """Whether the names of columns could be a row, in a file without a header."""
+
+    @property
+    def knows_collations(self) -> bool:
         """Whether text columns could carry a collation other than the order of bytes."""
+
+    @property
+    def collated(self) -> frozenset[str]:
+        """Those text columns that do, so that different texts may be equal."""
 
     def check(self) -> None:
         """Refuse what can be read only once and was."""
@@ -65,11 +109,27 @@ class Origin(Protocol):
     def types(self) -> Mapping[str, str]:
         """Return the columns and DuckDB's names for their types, touching no rows."""
 
-    def open(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str], user: str | None = None) -> None:
-        """Make these columns readable in a connection; `user` is the one that says whose row it is."""
-
     def relation(self, columns: Sequence[str]) -> str:
         """Return what a query reads these columns from once the connection is open."""
+
+    def open(self, opening: Opening) -> str:
+        """Make the columns readable in a connection, and return what a query reads them from."""
+
+    def open_carefully(self, opening: Opening) -> str | None:
+        """Do the same for rows that DuckDB cannot read by itself, or return None where there is no other way."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What an origin is opened for: a connection, the columns that will be read, and a private folder.
+
+    `user` is the column that says whose row it is.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    columns: tuple[str, ...]
+    folder: Path
+    user: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +138,7 @@ class DuckDBColumn:
 
     name: str
     native: str
+    knows_collations: bool
     collated: bool
 
     @property
@@ -91,9 +152,16 @@ class DuckDBColumn:
     def plain(self) -> str:
         """The column as a value that compares by its bytes, and that Arrow and Python can hold."""
         name = quoted(self.name)
+        if self.native in _MOMENTS_OF_USERS:
+            first, last = _MOMENTS_OF_USERS[self.native]
+            return f"CASE WHEN {name} BETWEEN {first} AND {last} THEN {name} END"
+        if self.kind is ColumnType.DECIMAL:
+            # A file may hold more digits than its column declares.
+            most = _most(self.native)
+            return f"CASE WHEN {name} BETWEEN -{most} AND {most} THEN {name} END"
         if self.kind is ColumnType.TEXT and self.native != "VARCHAR":
             return f"CAST({name} AS VARCHAR)"
-        if self.kind is ColumnType.TEXT and self.collated:
+        if self.kind is ColumnType.TEXT and self.knows_collations:
             return f'{name} COLLATE "C"'
         if self.kind is ColumnType.FLOAT:
             return f"CASE WHEN ISNAN({name}) THEN NULL ELSE {name} END"
@@ -111,6 +179,12 @@ class DuckDBColumn:
         if self.kind is ColumnType.FLOAT:
             # For DuckDB -0.0 and 0.0 are the same; of which one it keeps the text, no one should have to know.
             return f"CASE WHEN {quoted(self.name)} = 0 THEN 0 ELSE {self.plain} END"
+        if self.collated:
+            hint = (
+                "Its collation takes different texts for the same. Name one form in a view of the database: "
+                f"lower({self.name}) if case is all that differs, in a column without a collation."
+            )
+            raise no_user(self.name, hint)
         if self.kind is ColumnType.OTHER and self.native not in _USERS_ONLY:
             hint = "Make it text or a number in the source, in one form for each person; in DuckDB, in a view."
             raise no_user(self.name, hint)
@@ -128,7 +202,8 @@ class DuckDBEngine:
     def columns(self) -> Mapping[str, ColumnType]:
         """Return the columns, from a header, a footer, a catalogue or a schema."""
         self._origin.check()
-        return {name: self._column(name, native).kind for name, native in self._origin.types().items()}
+        found = {name: self._column(name, native).kind for name, native in self._origin.types().items()}
+        return FirstLine(found) if self._origin.named_by_first_line else found
 
     def plain(self, column: str) -> str:
         """Return a column as a value that compares by its bytes."""
@@ -139,7 +214,8 @@ class DuckDBEngine:
         return self._column(column, self._origin.types()[column]).whose
 
     def _column(self, name: str, native: str) -> DuckDBColumn:
-        return DuckDBColumn(name, native, self._origin.collated)
+        origin = self._origin
+        return DuckDBColumn(name, native, origin.knows_collations, name in origin.collated)
 
     def key(self, text: str) -> str:
         """Return DuckDB's own 64-bit hash of a text.
@@ -153,7 +229,10 @@ class DuckDBEngine:
 
     def statement(self, query: str, rows: Rows) -> str:
         """Put what is read in the place of the source. The dialect is DuckDB's already."""
-        relation = self._origin.relation(_read(rows))
+        return self.said(query, rows, self._origin.relation(_read(rows)))
+
+    def said(self, query: str, rows: Rows, relation: str) -> str:
+        """Do the same with what an opened origin is read from."""
         if rows.where is not None:
             plain = ", ".join(f"{self.plain(name)} AS {quoted(name)}" for name in _read(rows))
             condition, kept = rows.where.sql("duckdb"), "*"
@@ -175,27 +254,41 @@ class DuckDBEngine:
         """Open a database in memory, with a private folder for what does not fit."""
         folder = tempfile.mkdtemp(prefix="unlisted-")
         try:
-            with closing(connected(folder)) as connection:
-                self._origin.open(connection, _read(rows), rows.user)
-                with interruptible(connection.interrupt):
-                    yield _World(connection, self, rows)
+            with closing(_World(self, self._origin, rows, Path(folder))) as world, interruptible(world.interrupt):
+                yield world
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 class _World:
-    """One database in memory. The source is read by one statement, which fills what later ones read."""
+    """One database in memory. The source is read by one statement, the first, which fills what later ones read."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, engine: DuckDBEngine, rows: Rows) -> None:
-        self._connection = connection
+    def __init__(self, engine: DuckDBEngine, origin: Origin, rows: Rows, folder: Path) -> None:
         self._engine = engine
+        self._origin = origin
         self._rows = rows
+        self._folder = folder
+        self._connection = connected(str(folder))
+        self._was_read = False
+        self._state = origin.state() if rows.state is None else rows.state
+        carefully = self._state in _NEEDS_CARE
+        self._relation = (self._opened_carefully() if carefully else None) or origin.open(self._opening)
+
+    @property
+    def _opening(self) -> Opening:
+        return Opening(self._connection, _read(self._rows), self._folder, self._rows.user)
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._connection.close()
+
+    def interrupt(self) -> None:
+        """Stop the statement that runs now."""
+        self._connection.interrupt()
 
     def keep(self, name: str, query: str) -> None:
         """Fill a temporary table."""
-        statement = self._engine.statement(query, self._rows)
-        self._connection.execute(f"CREATE TEMPORARY TABLE {quoted(name)} AS {statement}")
-        self._require_unchanged(query)
+        self._run(query, lambda said: self._connection.execute(f"CREATE TEMPORARY TABLE {quoted(name)} AS {said}"))
 
     def lend(self, name: str, rows: pa.Table) -> None:
         """Let statements read an Arrow table where it is."""
@@ -203,15 +296,40 @@ class _World:
 
     def answer(self, query: str) -> pa.Table:
         """Run a query and bring its rows out."""
-        found: pa.Table = self._connection.sql(self._engine.statement(query, self._rows)).to_arrow_table()
-        self._require_unchanged(query)
+        found: pa.Table = self._run(query, lambda said: self._connection.sql(said).to_arrow_table())
         return found
 
-    def _require_unchanged(self, query: str) -> None:
-        """Fail if what a query has just read is not what the question was checked against."""
-        checked = self._rows.state
-        if _FROM_SOURCE in query and checked is not None and self._engine.state() != checked:
+    def _run(self, query: str, run: Callable[[str], Any]) -> Any:
+        """Run a query, and once more on rows that are read carefully if DuckDB failed to read them itself."""
+        is_first, self._was_read = not self._was_read, True
+        try:
+            found = run(self._engine.said(query, self._rows, self._relation))
+        except _STOPPED:
+            raise
+        except duckdb.Error:
+            # What an earlier statement has kept would be lost with the connection.
+            if not is_first or not self._begin_again():
+                raise
+            found = run(self._engine.said(query, self._rows, self._relation))
+            OWNER_LOG.warning(
+                "DuckDB could not read a row of the source; its rows are read carefully from now on."
+            )
+            _NEEDS_CARE.add(self._state)
+        if _FROM_SOURCE in query and self._origin.state() != self._state:
             raise ChangedFileError
+        return found
+
+    def _begin_again(self) -> bool:
+        """Read the rows carefully, in a new database: after some errors the old one answers nothing any more."""
+        self._connection.close()
+        self._connection = connected(str(self._folder))
+        relation = self._opened_carefully()
+        if relation is not None:
+            self._relation = relation
+        return relation is not None
+
+    def _opened_carefully(self) -> str | None:
+        return self._origin.open_carefully(self._opening)
 
 
 def connected(folder: str | None = None) -> duckdb.DuckDBPyConnection:
@@ -225,10 +343,18 @@ def connected(folder: str | None = None) -> duckdb.DuckDBPyConnection:
     }
     limit = os.environ.get(MEMORY_LIMIT)
     try:
-        return duckdb.connect(":memory:", config=settings | ({"memory_limit": limit} if limit else {}))
+        connection = duckdb.connect(":memory:", config=settings | ({"memory_limit": limit} if limit else {}))
     except duckdb.Error:
         hint = "It is how much memory DuckDB may use."
         raise InvalidArgumentError(MEMORY_LIMIT, limit, "an amount of memory such as 4GB", hint) from None
+    connection.execute(f"SET disabled_optimizers = {literal(','.join(_known_optimisations(connection)))}")
+    return connection
+
+
+def _known_optimisations(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Return those of the untrusted optimisations that this version has; it would refuse the names of others."""
+    there = {name for (name,) in connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()}
+    return [name for name in UNTRUSTED if name in there]
 
 
 def described(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
@@ -244,6 +370,13 @@ def quoted(name: str) -> str:
 def literal(text: str) -> str:
     """Quote a text."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def _most(decimal: str) -> str:
+    """Return the largest number of a type such as `DECIMAL(18,2)`."""
+    digits, scale = (int(part) for part in decimal.partition("(")[2].rstrip(")").split(","))
+    number = "9" * (digits - scale) + ("." + "9" * scale if scale else "")
+    return f"CAST({literal(number)} AS {decimal})"
 
 
 def _read(rows: Rows) -> tuple[str, ...]:

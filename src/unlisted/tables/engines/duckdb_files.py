@@ -1,24 +1,29 @@
-"""Files that DuckDB reads: how a path is told apart, Parquet, and DuckDB's own databases.
+"""Files that DuckDB reads: how a path is told apart, and DuckDB's own databases.
 
-`duckdb_text.py` reads CSV and JSON lines.
+`duckdb_parquet.py` reads Parquet, `duckdb_text.py` CSV and JSON lines.
 """
+
+# ruff: noqa: S608 - statements are made of quoted names
 
 from __future__ import annotations
 
 import glob
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import duckdb
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.tables.engines.duckdb import DuckDBEngine, connected, described, literal, quoted
+from unlisted.tables.engines.duckdb import DuckDBEngine, Opening, connected, described, literal, quoted
 from unlisted.tables.engines.file_marks import Remembered, marks_of
 
 DATABASE = "unlisted_database"
+_EMPTY = "unlisted_empty"
 
 _PARQUET = (".parquet", ".pq")
 _DATABASES = (".duckdb", ".ddb", ".db")
@@ -39,6 +44,8 @@ def file_engine(path: str, table: str | None, types: Mapping[str, str] | None) -
         return DuckDBEngine(Database(path, table))
     _refuse("table", table, "a Parquet file is one table already")
     if kind in _PARQUET:
+        from unlisted.tables.engines.duckdb_parquet import Parquet  # noqa: PLC0415 - it needs this module
+
         return DuckDBEngine(Parquet(path))
     hint = f"What a file holds is told by the end of its name: {_KNOWN}, or compressed text such as .csv.gz."
     raise InvalidArgumentError("source", path, "a file of a known kind", hint)
@@ -56,11 +63,13 @@ def _text_engine(path: str, kind: str, types: Mapping[str, str]) -> DuckDBEngine
     return DuckDBEngine(reader(path, declared, "\t" if kind == ".tsv" else ","))
 
 
-class Files:
+class Files(ABC):
     """One file or several of the same columns, from a path or a glob."""
 
     kind: str
-    collated = False
+    named_by_first_line = False
+    knows_collations = False
+    collated: frozenset[str] = frozenset()
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -78,58 +87,52 @@ class Files:
             raise InvalidArgumentError("source", self.path, "a path or glob of files that exist", hint * is_folder)
         return files
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027 - there is nothing to check for any kind of file
         """Do nothing: files can be read again."""
+
+    def relation(self, columns: Sequence[str]) -> str:
+        """Return the call that reads these columns of the files."""
+        return self.relation_of(self.files, columns)
+
+    @abstractmethod
+    def types(self) -> Mapping[str, str]:
+        """Return the columns and DuckDB's names for their types, touching no rows."""
+
+    @abstractmethod
+    def relation_of(self, files: Sequence[str], columns: Sequence[str]) -> str:
+        """Return the call that reads these columns of some files."""
+
+    def open(self, opening: Opening) -> str:
+        """Return the call that reads the files: DuckDB reads them where they are."""
+        return self.relation(opening.columns)
+
+    def open_carefully(self, opening: Opening) -> str | None:  # noqa: ARG002 - some files have a way
+        """Return nothing: there is no other way."""
+        return None
 
     def state(self) -> Hashable:
         """Return the marks of the files."""
         return marks_of(self.files)
-
-    def open(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str], user: str | None = None) -> None:
-        """Do nothing: DuckDB reads files where they are."""
-
-    def listed(self) -> str:
-        """Return the files as a list for DuckDB."""
-        return f"[{', '.join(literal(as_named(name)) for name in self.files)}]"
 
     def refusal(self, problem: str) -> InvalidArgumentError:
         """Say what is wrong with the files, in words that hold nothing from their rows."""
         return InvalidArgumentError("source", self.path, f"a {self.kind} file that can be read", problem)
 
 
-class Parquet(Files):
-    """Parquet files. Their footers say what they hold."""
+@dataclass(frozen=True)
+class _Relation:
+    """A table or view: what it is called, what its columns hold, and which of them have a collation."""
 
-    kind = "Parquet"
-
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self._footers = Remembered(self._read_footers)
-
-    def _read_footers(self) -> Mapping[str, str]:
-        """Return what the footers say. All must say the same, else a later file fails in the middle of a run."""
-        with closing(connected()) as connection:
-            try:
-                first, *others = (described(connection, _read_parquet(literal(as_named(f)))) for f in self.files)
-            except duckdb.Error:
-                raise self.refusal("It is damaged, is no Parquet file, or may not be read.") from None
-        if any(other != first for other in others):
-            raise self.refusal("The files have different columns or types. Read those of one kind at a time.")
-        return first
-
-    def types(self) -> Mapping[str, str]:
-        """Read the footers."""
-        return self._footers.about(self.files)
-
-    def relation(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - DuckDB reads only what a query uses
-        """Return the call that reads the files."""
-        return _read_parquet(self.listed())
+    name: str
+    types: Mapping[str, str]
+    collated: frozenset[str]
 
 
 class Database:
     """A table or view in a DuckDB file, which is opened read-only."""
 
-    collated = True
+    named_by_first_line = False
+    knows_collations = True
 
     def __init__(self, path: str, table: str | None) -> None:
         if not table:
@@ -142,13 +145,13 @@ class Database:
         self._catalogue = Remembered(self._read_catalogue)
 
     @property
-    def _found(self) -> tuple[str, Mapping[str, str]]:
+    def _found(self) -> _Relation:
         return self._catalogue.about(self._files)
 
-    def _read_catalogue(self) -> tuple[str, Mapping[str, str]]:
-        """Return the relation that the user named, and its columns."""
+    def _read_catalogue(self) -> _Relation:
+        """Return the relation that the user named."""
         with closing(connected()) as connection:
-            self.open(connection, ())
+            self.attach(connection)
             catalogue = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = ?"
             there = sorted(connection.execute(catalogue, [DATABASE]).fetchall())
             names = {f"{schema}.{name}": (schema, name) for schema, name in there}
@@ -160,10 +163,15 @@ class Database:
                 )
             relation = ".".join(quoted(part) for part in (DATABASE, *found))
             try:
-                return relation, described(connection, relation)
+                return _Relation(relation, described(connection, relation), _collated(connection, relation))
             except duckdb.Error:
                 allowed, hint = "a table that can be read", "It is a view of something that cannot."
                 raise InvalidArgumentError("table", self._table, allowed, hint) from None
+
+    @property
+    def collated(self) -> frozenset[str]:
+        """Ask the catalogue."""
+        return self._found.collated
 
     def check(self) -> None:
         """Do nothing: a table can be read again."""
@@ -174,14 +182,9 @@ class Database:
 
     def types(self) -> Mapping[str, str]:
         """Read the catalogue."""
-        return self._found[1]
+        return self._found.types
 
-    def open(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        columns: Sequence[str],  # noqa: ARG002 - DuckDB reads only what a query uses
-        user: str | None = None,  # noqa: ARG002
-    ) -> None:
+    def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Attach the file; a view in it may read whatever it reads, so nothing else is looked at."""
         if not Path(self._path).is_file():
             raise InvalidArgumentError("source", self._path, "the path of a DuckDB file that exists")
@@ -193,9 +196,23 @@ class Database:
             hint = "It is no DuckDB file, or it is open elsewhere: close connections that can write to it."
             raise InvalidArgumentError("source", self._path, "a DuckDB file that can be read", hint) from None
 
+    def open(self, opening: Opening) -> str:
+        """Attach the file, and return the table's full name."""
+        self.attach(opening.connection)
+        return self.relation(opening.columns)
+
+    def open_carefully(self, opening: Opening) -> str | None:  # noqa: ARG002
+        """Return nothing: DuckDB has checked what it keeps when it was written."""
+        return None
+
     def relation(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - DuckDB reads only what a query uses
         """Return the table's full name."""
-        return self._found[0]
+        return self._found.name
+
+
+def listed(files: Sequence[str]) -> str:
+    """Return files as a list for DuckDB."""
+    return f"[{', '.join(literal(as_named(name)) for name in files)}]"
 
 
 def as_named(file: str) -> str:
@@ -203,9 +220,17 @@ def as_named(file: str) -> str:
     return re.sub(r"([*?\[])", r"[\1]", file)
 
 
-def _read_parquet(files: str) -> str:
-    # Columns from the names of folders would be guessed, and one name could change the type of all.
-    return f"read_parquet({files}, hive_partitioning = false)"
+def _collated(connection: duckdb.DuckDBPyConnection, relation: str) -> frozenset[str]:
+    """Return the columns of a relation that are compared otherwise than by their bytes; reads no row."""
+    columns = described(connection, relation)
+    # Nothing else tells the collation of a view's column but how a table of it would be declared.
+    numbered = ", ".join(f"{quoted(name)} AS c{at}" for at, name in enumerate(columns))
+    connection.execute(f"CREATE TEMPORARY TABLE {_EMPTY} AS SELECT {numbered} FROM {relation} LIMIT 0")
+    catalogue = "SELECT sql FROM duckdb_tables() WHERE temporary AND table_name = ?"
+    (declared,) = connection.execute(catalogue, [_EMPTY]).fetchall()[0]
+    connection.execute(f"DROP TABLE temp.{_EMPTY}")
+    at = {int(found) for found in re.findall(r"\bc(\d+) VARCHAR COLLATE ", declared)}
+    return frozenset(name for place, name in enumerate(columns) if place in at)
 
 
 def _ending(path: str) -> str:

@@ -23,7 +23,8 @@ import duckdb
 import pyarrow as pa
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.tables.engines.duckdb import DuckDBEngine, connected, described, quoted
+from unlisted.tables.engines.duckdb import DuckDBEngine, Opening, connected, described, quoted
+from unlisted.tables.engines.duckdb_arrow import careful, careful_table
 
 FRAME = "unlisted_frame"
 
@@ -49,7 +50,9 @@ def frame_engine(frame: Any) -> DuckDBEngine:
 class Frame:
     """A frame that can be read again and again: how its schema is read, and how its rows."""
 
-    collated = False
+    named_by_first_line = False
+    knows_collations = False
+    collated: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -74,14 +77,18 @@ class Frame:
         """Read the schema."""
         return self._types
 
-    def open(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        columns: Sequence[str],
-        user: str | None = None,  # noqa: ARG002 - a column of Arrow is the same in every role
-    ) -> None:
+    def open(self, opening: Opening) -> str:
         """Let DuckDB read the columns; batches are asked for when a query runs."""
-        connection.register(FRAME, self._rows(list(columns)))
+        opening.connection.register(FRAME, _careful(self.rows(opening)))
+        return self.relation(opening.columns)
+
+    def rows(self, opening: Opening) -> pa.Table | pa.RecordBatchReader:
+        """Return the rows, with the columns that are read."""
+        return self._rows(list(opening.columns))
+
+    def open_carefully(self, opening: Opening) -> str | None:  # noqa: ARG002
+        """Return nothing: there is no other way, for every frame is read carefully."""
+        return None
 
     def relation(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - the connection was opened for these
         """Return the name under which the frame is read."""
@@ -95,9 +102,9 @@ class Pandas(Frame):
         self._frame = frame
         super().__init__(lambda: _pandas_schema(frame), lambda columns: _pandas_rows(frame, columns, None))
 
-    def open(self, connection: duckdb.DuckDBPyConnection, columns: Sequence[str], user: str | None = None) -> None:
-        """Let DuckDB read the columns."""
-        connection.register(FRAME, _pandas_rows(self._frame, list(columns), user))
+    def rows(self, opening: Opening) -> pa.Table:
+        """Return the rows, users who are equal under one name."""
+        return _pandas_rows(self._frame, list(opening.columns), opening.user)
 
 
 class Stream(Frame):
@@ -123,6 +130,10 @@ class Stream(Frame):
         reader = self._opened
         schema = pa.schema([reader.schema.field(name) for name in columns])
         return pa.RecordBatchReader.from_batches(schema, (batch.select(columns) for batch in reader))
+
+
+def _careful(rows: pa.Table | pa.RecordBatchReader) -> pa.RecordBatchReader:
+    return careful_table(rows) if isinstance(rows, pa.Table) else careful(rows.schema, rows)
 
 
 def _reader(stream: Any) -> pa.RecordBatchReader:

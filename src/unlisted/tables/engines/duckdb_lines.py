@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unlisted.tables.engines.duckdb import literal
+from unlisted.tables.engines.duckdb_files import listed
 from unlisted.tables.engines.duckdb_text import Csv
 
 _NO_SEPARATOR = "\x1f\x1e\x1f\x1e"
@@ -29,10 +30,10 @@ class CsvByLine(Csv):
     after its quote. In a line with fewer fields the rest is NULL, as is an empty field.
     """
 
-    def relation(self, columns: Sequence[str]) -> str:
+    def relation_of(self, files: Sequence[str], columns: Sequence[str]) -> str:
         """Return the query that reads the files."""
         lines = (
-            f"read_csv({self.listed()}, auto_detect = false, header = true, "
+            f"read_csv({listed(files)}, auto_detect = false, header = true, "
             f"columns = {{line: 'VARCHAR', more: 'VARCHAR'}}, delim = {literal(_NO_SEPARATOR)}, quote = '', "
             "escape = '', nullstr = '', ignore_errors = true, strict_mode = false, null_padding = true, "
             "parallel = false)"

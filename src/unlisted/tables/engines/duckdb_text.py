@@ -11,22 +11,19 @@ first line and whatever is declared.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import BinaryIO, cast
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.engines.duckdb import literal, quoted
-from unlisted.tables.engines.duckdb_files import Files
+from unlisted.tables.engines.duckdb import Opening, literal, quoted
+from unlisted.tables.engines.duckdb_files import Files, listed
 from unlisted.tables.engines.file_marks import Remembered
+from unlisted.tables.engines.long_lines import bytes_of, without_long_lines
 
 DECLARED = {
     ColumnType.TEXT: "VARCHAR",
@@ -39,7 +36,9 @@ DECLARED = {
 }
 """What a word of `types=` is in DuckDB."""
 
-_LONGEST_LINE = 2**24
+LONGEST_LINE = 2**24
+"""Bytes of a line of JSON; a longer one is dropped, whatever is in it. DuckDB fails on one of twice the size."""
+
 _CANNOT_OPEN = (OSError, EOFError, zlib.error, csv.Error)
 
 
@@ -111,6 +110,7 @@ class Csv(TextFiles):
     """
 
     kind = "CSV"
+    named_by_first_line = True
 
     def __init__(self, path: str, declared: Mapping[str, ColumnType], separator: str) -> None:
         super().__init__(path, declared)
@@ -135,11 +135,11 @@ class Csv(TextFiles):
         """Read the header."""
         for name in self.declared:
             if name not in self.header:
-                hint = f"The columns are: {', '.join(filter(None, self.header))}."
+                hint = "The columns are named by the first line of the file, which is not shown here."
                 raise InvalidArgumentError("types", name, "columns of the source only", hint)
         return {name: DECLARED[self.kind_of(name)] for name in self.header if name}
 
-    def relation(self, columns: Sequence[str]) -> str:
+    def relation_of(self, files: Sequence[str], columns: Sequence[str]) -> str:
         """Return the query that reads the files."""
         # Columns get names of our own while they are read: DuckDB takes names that differ in case for the same.
         own = {name: f'"c{at}"' for at, name in enumerate(self.header)}
@@ -148,7 +148,7 @@ class Csv(TextFiles):
         # strict: else a broken row fails the query or takes its neighbours with it. Padding lets a column beyond
         # the header tell rows that are too long.
         reader = (
-            f"read_csv({self.listed()}, auto_detect = false, header = true, columns = {{{texts}}}, "
+            f"read_csv({listed(files)}, auto_detect = false, header = true, columns = {{{texts}}}, "
             f"delim = {literal(self.separator)}, quote = '\"', escape = '\"', nullstr = '', ignore_errors = true, "
             "strict_mode = false, null_padding = true, parallel = false)"
         )
@@ -156,7 +156,7 @@ class Csv(TextFiles):
 
     def _header_of(self, file: str) -> tuple[str, ...]:
         try:
-            with _bytes_of(file) as raw:
+            with bytes_of(file) as raw:
                 # Only the header's own bytes may be judged: decoding reads ahead into the rows.
                 lines = io.TextIOWrapper(raw, "utf-8-sig", "surrogateescape", newline="")
                 names = tuple(next(csv.reader(lines, delimiter=self.separator), ()))
@@ -172,7 +172,11 @@ class Csv(TextFiles):
 
 
 class JsonLines(TextFiles):
-    """JSON lines files: one object a line. A line that is no object is dropped; a key that is missing is NULL."""
+    """JSON lines files: one object a line. A key that is missing is NULL.
+
+    A line that is no object, or longer than `LONGEST_LINE`, is dropped. Where there is such a long line, DuckDB
+    reads a copy of the file without it.
+    """
 
     kind = "JSON lines"
 
@@ -187,21 +191,26 @@ class JsonLines(TextFiles):
             raise self.refusal("Its first line is no JSON object. Write one object a line, or declare columns.")
         return {name: DECLARED[self.kind_of(name)] for name in dict.fromkeys((*keys, *self.declared))}
 
-    def relation(self, columns: Sequence[str]) -> str:
+    def relation_of(self, files: Sequence[str], columns: Sequence[str]) -> str:
         """Return the query that reads the files."""
         read = dict.fromkeys((*columns, *self.declared))
         texts = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in read)
         reader = (
-            f"read_json({self.listed()}, format = 'newline_delimited', auto_detect = false, "
+            f"read_json({listed(files)}, format = 'newline_delimited', auto_detect = false, "
             f"columns = {{{texts}}}, ignore_errors = true)"
         )
         return self.selected(columns, reader, quoted)
 
+    def open(self, opening: Opening) -> str:
+        """Return the query that reads the files, or copies of those with lines that are too long."""
+        files = [without_long_lines(file, opening.folder, LONGEST_LINE) for file in self.files]
+        return self.relation_of(files, opening.columns)
+
     def _read_keys(self) -> tuple[str, ...]:
         """Return the keys of the first line that is not empty."""
         try:
-            with _bytes_of(self.files[0]) as raw:
-                lines = islice(iter(lambda: raw.readline(_LONGEST_LINE), b""), 100)
+            with bytes_of(self.files[0]) as raw:
+                lines = islice(iter(lambda: raw.readline(LONGEST_LINE), b""), 100)
                 first = next((line for line in lines if line.strip()), b"{}")
         except _CANNOT_OPEN:
             raise self.refusal("It cannot be opened.") from None
@@ -210,9 +219,3 @@ class JsonLines(TextFiles):
         except (ValueError, RecursionError):
             return ()
         return tuple(key for key in value if key) if isinstance(value, dict) else ()
-
-
-@contextmanager
-def _bytes_of(file: str) -> Iterator[BinaryIO]:
-    with gzip.open(file) if file.lower().endswith(".gz") else Path(file).open("rb") as raw:
-        yield cast("BinaryIO", raw)

@@ -95,3 +95,15 @@ def test_a_question_that_fits_says_what_it_reads() -> None:
     assert rows.columns == ("user", "item", "number")
     assert rows.where is not None
     assert rows.where.columns == {"count"}
+
+
+@pytest.mark.parametrize("series", ["pandas", "pyarrow", "numpy"])
+def test_a_column_of_data_is_no_name_and_is_not_shown(series: str) -> None:
+    given = pa.array(["alice", "bob"])
+    column = {"pandas": given.to_pandas(), "pyarrow": given, "numpy": given.to_numpy(zero_copy_only=False)}[series]
+    with pytest.raises(InvalidArgumentError, match="the name of a column") as refused:
+        CountQuery(column)
+    assert "alice" not in str(refused.value)
+    with pytest.raises(InvalidArgumentError) as refused:
+        table(ROWS, user=column)
+    assert "alice" not in str(refused.value)

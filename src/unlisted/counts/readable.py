@@ -1,0 +1,132 @@
+"""Which values can be read as what their column holds. What cannot be read is as if it were not there.
+
+This is the rule for every engine and every format, and it is written here only:
+
+- A text is readable if its bytes are UTF-8. A number is readable unless it is NaN, and a decimal has no more
+  digits than its column. A date or timestamp is readable in the years 1 to 9999, a time within one day. An index
+  into a dictionary is readable if the dictionary has an entry there.
+- A row whose user or item cannot be read is not counted. In a predicate such a value is NULL.
+- A line of a text file is readable if it is no longer than what its format allows and holds what is declared.
+- No row decides whether a question is answered, and none decides what becomes of another user's rows.
+
+The rule is applied three times. Where Arrow data enters an engine, each batch is validated, and only one that
+fails is looked at value by value. Inside an engine, statements say it in SQL (`Engine.plain`), and the optimiser
+is kept from deciding it by statistics. Where labels leave an engine, they are mapped once more, and what is not
+readable is dropped without a word.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+
+def readable(column: pa.Array) -> pa.Array:
+    """Return a column of the same type in which whatever cannot be read is null.
+
+    It is the column itself if all of it can be read. A column whose buffers contradict each other, so that nobody
+    can say where its values lie, is an error.
+    """
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        column.validate()
+        column = _mended(column)
+    return _without_nan(column)
+
+
+def readable_labels(labels: pa.Array) -> pa.Array:
+    """Return labels, null where they cannot be read; one of several fields is null if one of them cannot."""
+    if not pa.types.is_struct(labels.type):
+        return readable(labels)
+    fields = [readable(field) for field in labels.flatten()]
+    if not any(field.null_count for field in fields):
+        return labels if labels.null_count == 0 else _struct(fields, labels.type, labels.is_null())
+    missing = fields[0].is_null()
+    for field in fields[1:]:
+        missing = pc.or_(missing, field.is_null())
+    return _struct(fields, labels.type, missing)
+
+
+def _struct(fields: list[pa.Array], kind: pa.DataType, missing: pa.Array) -> pa.Array:
+    names = [field.name for field in kind]
+    return pa.StructArray.from_arrays(fields, names=names, mask=missing)
+
+
+def _mended(column: pa.Array) -> pa.Array:
+    """Return a column that failed its validation, without the values that made it fail."""
+    kind = column.type
+    if isinstance(column, pa.ExtensionArray):
+        return pa.ExtensionArray.from_storage(kind, readable(column.storage))
+    if pa.types.is_dictionary(kind):
+        return _mended_dictionary(column)
+    if _is_text(kind):
+        return pa.array([_text(value) for value in column.cast(pa.large_binary()).to_pylist()], kind)
+    return _kept(column, _valid_one_by_one(column))
+
+
+def _mended_dictionary(column: pa.DictionaryArray) -> pa.Array:
+    values = readable(column.dictionary)
+    there = np.asarray(values.is_valid())
+    indices = np.asarray(column.indices.fill_null(-1)).astype(np.int64)
+    good = (indices >= 0) & (indices < len(values))
+    good[good] = there[indices[good]]
+    # An entry that cannot be read must not stay, not even as null: the others move up.
+    moved = np.cumsum(there) - 1
+    kept = pa.array(moved[indices[good]]).cast(column.indices.type)
+    places = pa.array(np.cumsum(good) - 1, mask=~good)
+    return pa.DictionaryArray.from_arrays(kept.take(places), _present(values), ordered=column.type.ordered)
+
+
+def _present(values: pa.Array) -> pa.Array:
+    """Return what is not null; Arrow cannot filter views."""
+    if _is_text_view(values.type):
+        return pa.array([value for value in values.to_pylist() if value is not None], values.type)
+    return values.drop_null()
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_text_view(kind)
+
+
+def _is_text_view(kind: pa.DataType) -> bool:
+    # Older versions of Arrow have no views.
+    return str(kind) == "string_view"
+
+
+def _text(value: bytes | None) -> str | None:
+    """Return what bytes say, or None."""
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _valid_one_by_one(column: pa.Array) -> NDArray[np.bool_]:
+    """Return which values of any type are valid, by halves: few are not."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        if len(column) == 1:
+            return np.zeros(1, dtype=np.bool_)
+    else:
+        return np.ones(len(column), dtype=np.bool_)
+    middle = len(column) // 2
+    # Taken, not sliced: what lies inside a slice of lists or structs is validated as a whole.
+    halves = [np.arange(middle), np.arange(middle, len(column))]
+    return np.concatenate([_valid_one_by_one(column.take(pa.array(half))) for half in halves])
+
+
+def _kept(column: pa.Array, good: NDArray[np.bool_]) -> pa.Array:
+    """Return the column with null in the place of every value that is not good."""
+    return column.take(pa.array(np.arange(len(column)), mask=~good))
+
+
+def _without_nan(column: pa.Array) -> pa.Array:
+    if not pa.types.is_floating(column.type) or len(column) == 0:
+        return column
+    wide = column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
+    nan = pc.is_nan(wide)
+    return _kept(column, ~np.asarray(nan.fill_null(True))) if pc.any(nan).as_py() else column  # noqa: FBT003
