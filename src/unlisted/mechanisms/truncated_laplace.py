@@ -1,0 +1,246 @@
+"""A histogram with noise that ends, and a coin that uses δ up. The proof is in truncated_laplace.md.
+
+Noise that is never larger than k lets no label of nobody over a threshold of k, so the threshold costs no δ. What
+costs δ are the noise's two ends, and there a whole number k leaves some of it over; so each label secretly uses
+k - 1 instead, noise and threshold both, as often as δ allows. For users of few items this shows a label as often as
+the best choice of labels alone does (`label_optimal.py`), and its count with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unlisted.errors import InvalidArgumentError, InvalidCountsError
+from unlisted.mechanisms import labels as label_rules
+from unlisted.mechanisms.answer import Answer
+from unlisted.mechanisms.counts import BoundedCounts, add_noise
+from unlisted.mechanisms.hidden_coin import COIN_BITS, flipped, mixed_chance, most_lowered
+from unlisted.mechanisms.pricing import noise_price, with_escape
+from unlisted.mechanisms.profile import CountProfile
+from unlisted.noise import lazy
+from unlisted.noise.binomial import binomial, subset
+from unlisted.noise.bits import Bits, fresh_bits
+from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.normal_coin import ratio
+from unlisted.noise.truncated_laplace import LARGEST_REACH, TruncatedLaplace
+from unlisted.privacy.calibrate import Calibrated
+from unlisted.privacy.guarantee import Budget, Guarantee
+from unlisted.privacy.numbers import failure_probability, positive, whole
+from unlisted.privacy.rounding import any_of_up, round_down
+from unlisted.privacy.search import smallest
+from unlisted.privacy.sensitivity import Sensitivity
+
+_EPSILON_DIGITS = 9
+
+Numbers = NDArray[np.int64]
+Logs = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TruncatedHistogram:
+    """Release every label whose count plus noise that ends is above where noise alone can come, with that count.
+
+    Guarantees: (ε, δ)-DP with the ε and δ given, and the (ρ, δ) of `guarantee()`. Rows come in the order of noisy
+    count and label. Labels nobody has are never released. Edge cases: no counts, no rows; a label of more than
+    twice the noise's reach always comes; a count near the largest whole number saturates.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    sensitivity: Sensitivity
+    minimum_count: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", failure_probability("delta", self.delta))
+        whole("minimum_count", self.minimum_count)
+        self.sensitivity.require_items("A histogram")
+        if self._edge(LARGEST_REACH) > self.one_delta:
+            hint = "With so little, no noise that ends hides one user."
+            raise InvalidArgumentError("epsilon", self.epsilon, "large enough for noise of 61 bits", hint)
+
+    @classmethod
+    def for_budget(
+        cls, budget: Budget, sensitivity: Sensitivity, minimum_count: int = 1
+    ) -> Calibrated[TruncatedHistogram]:
+        """Return the one that spends all of a budget."""
+        epsilon = budget.epsilon
+        if epsilon is None:
+            labels = sensitivity.sides * sensitivity.require_items("A histogram")
+            epsilon = labels * _epsilon_of_rho((budget.rho or Fraction(0)) / labels, sensitivity.count)
+        found = cls(epsilon, budget.delta, sensitivity, minimum_count)
+        return Calibrated(found, f"{found.wide}: a label needs noise above {found.threshold}, or one less by a coin")
+
+    @property
+    def labels(self) -> int:
+        """The most labels that differ between neighbours."""
+        return self.sensitivity.sides * self.sensitivity.require_items("A histogram")
+
+    @property
+    def one_epsilon(self) -> Fraction:
+        """The ε of one label."""
+        return self.epsilon / self.labels
+
+    @property
+    def one_delta(self) -> Fraction:
+        """The δ of one label."""
+        return self.delta / self.labels
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale b of the noise: a count that moves by as much as one user can has ε₁."""
+        return self.sensitivity.count / self.one_epsilon
+
+    @cached_property
+    def reach(self) -> int:
+        """The smallest k whose ends cost no more than one label's δ."""
+        return smallest(lambda k: self._edge(k) <= self.one_delta, self.sensitivity.count)
+
+    @cached_property
+    def narrowed(self) -> int:
+        """Out of 2^64 times, how often a label uses k - 1: as often as one label's δ allows, rounded down."""
+        return most_lowered(self._edge(self.reach), self._edge(self.reach - 1), self.one_delta)
+
+    @cached_property
+    def wide(self) -> TruncatedLaplace:
+        """The noise of most labels."""
+        return TruncatedLaplace(self.scale, self.reach)
+
+    @cached_property
+    def narrow(self) -> TruncatedLaplace:
+        """The noise of labels whose coin fell well."""
+        return TruncatedLaplace(self.scale, self.reach - 1)
+
+    @property
+    def threshold(self) -> int:
+        """What noise of reach k must lift a label above; with k - 1 it is one less."""
+        return self.reach + self.minimum_count - 1
+
+    def price(self) -> Guarantee:
+        """Return what outcomes cost that both neighbours have."""
+        return noise_price(DiscreteLaplace(self.scale), self.labels, self.sensitivity.count)
+
+    def escape(self) -> Fraction:
+        """Bound from above the chance of an outcome that the other neighbour has not; it is at most δ."""
+        one = mixed_chance(self.narrowed, self._edge(self.reach), self._edge(self.reach - 1))
+        return min(self.delta, any_of_up(one, self.labels))
+
+    def guarantee(self) -> Guarantee:
+        """Return the ceiling of what a release costs; it is also what each one costs."""
+        return with_escape(self.price(), self.delta)
+
+    def _edge(self, reach: int) -> Fraction:
+        """Bound from above the chance of noise so near its end that a moved count has it nowhere."""
+        return TruncatedLaplace(self.scale, reach).tail(reach - self.sensitivity.count + 1)
+
+    def release(self, counts: BoundedCounts | CountProfile, bits: Bits | None = None) -> Answer:
+        """Flip the coins, add noise, keep what is above the threshold, and order it by what is released."""
+        bits = bits or fresh_bits()
+        listed = counts.large if isinstance(counts, CountProfile) else counts
+        listed.require(self.sensitivity, self.minimum_count)
+        if listed.fetched is not None or (isinstance(counts, CountProfile) and counts.fetched is not None):
+            raise InvalidCountsError("A histogram needs all counts. From the largest ones only, use TopHistogram.")
+        narrow = flipped(self.narrowed, len(listed), bits)
+        noise = np.empty(len(listed), dtype=np.int64)
+        noise[narrow] = self.narrow.sample(int(narrow.sum()), bits)
+        noise[~narrow] = self.wide.sample(int((~narrow).sum()), bits)
+        noisy = add_noise(listed.counts, noise)
+        passed = np.flatnonzero(noisy > self.threshold - narrow)
+        if not isinstance(counts, CountProfile):
+            return Answer.by_count(label_rules.take(counts.labels, passed), noisy[passed], self.guarantee())
+        small, ranks, lifted = self._unnamed(counts.small, bits)
+        found = np.concatenate([noisy[passed], add_noise(small, lifted)])
+        return Answer.by_count(counts.named(passed, small, ranks), found, self.guarantee())
+
+    def _unnamed(self, small: Mapping[int, int], bits: Bits) -> tuple[Numbers, Numbers, Numbers]:
+        """Draw, for so many labels of each small count, who passes (by rank) and with which noise."""
+        empty = np.zeros(0, dtype=np.int64)
+        counts, ranks, noise = [empty], [empty], [empty]
+        for count, labels in sorted(small.items()):
+            if count < self.minimum_count:
+                continue
+            passing = binomial(labels, self._passes(count), bits)
+            counts.append(np.full(passing, count, dtype=np.int64))
+            ranks.append(subset(labels, passing, bits))
+            noise.append(self._noise_given_passed(count, passing, bits))
+        return np.concatenate(counts), np.concatenate(ranks), np.concatenate(noise)
+
+    def _noise_given_passed(self, count: int, passing: int, bits: Bits) -> Numbers:
+        """Draw the coins and the noise of so many labels of one count that passed."""
+        if passing == 0:
+            return np.zeros(0, dtype=np.int64)
+        least = self.threshold - count + 1
+        narrow = np.zeros(passing, dtype=np.bool_)
+        chance = ratio(self._passes_narrowly(count), self._passes(count))
+        narrow[subset(passing, lazy.bernoulli_many(chance, passing, bits), bits)] = True
+        noise = np.empty(passing, dtype=np.int64)
+        noise[narrow] = self.narrow.sample_at_least(least - 1, int(narrow.sum()), bits)
+        noise[~narrow] = self.wide.sample_at_least(least, int((~narrow).sum()), bits)
+        return noise
+
+    def _passes(self, count: int) -> lazy.Bounds:
+        """Return the chance that a label of this count passes, whatever its coin."""
+        wide = self.wide.tail_bounds(self.threshold - count + 1)
+        narrow = self._passes_narrowly(count)
+        heads = (1 << COIN_BITS) - self.narrowed
+
+        def bounds(precision: int) -> tuple[int, int]:
+            (low, high), (narrow_low, narrow_high) = wide(precision), narrow(precision)
+            return (heads * low >> COIN_BITS) + narrow_low, -(-heads * high >> COIN_BITS) + narrow_high
+
+        return bounds
+
+    def _passes_narrowly(self, count: int) -> lazy.Bounds:
+        """Return the chance that a label's coin falls well and it passes."""
+        narrow = self.narrow.tail_bounds(self.threshold - count)
+
+        def bounds(precision: int) -> tuple[int, int]:
+            low, high = narrow(precision)
+            return self.narrowed * low >> COIN_BITS, -(-self.narrowed * high >> COIN_BITS)
+
+        return bounds
+
+    def chance(self, count: int) -> float:
+        """Return about the chance that a label of so many users appears, for display."""
+        return float(np.exp(self.log_shown(np.array([count]), np.array([self.lowest_shown])))[0])
+
+    @property
+    def lowest_shown(self) -> int:
+        """The smallest count that is ever shown."""
+        return self.threshold + (self.narrowed == 0)
+
+    def log_shown(self, counts: Numbers, values: Numbers) -> Logs:
+        """Return about log P[shown, and at least as this value] for labels of these counts, for display."""
+        b, share = float(self.scale), self.narrowed / 2**COIN_BITS
+        wide = _log_tail(np.maximum(values, self.threshold + 1) - counts, self.reach, b)
+        narrow = _log_tail(np.maximum(values, self.threshold) - counts, self.reach - 1, b)
+        with np.errstate(divide="ignore"):
+            logs: Logs = np.logaddexp(np.log1p(-share) + wide, np.log(share) + narrow)
+        return logs
+
+
+def _log_tail(t: Numbers, reach: int, b: float) -> Logs:
+    """Return about log P[X >= t] for each t; -∞ beyond the reach."""
+    norm = math.log1p(math.exp(-1 / b) - 2 * math.exp(-(reach + 1) / b))
+    far = np.clip(np.where(t > 0, t, 1 - t), 1, reach + 1)
+    with np.errstate(divide="ignore"):
+        upper: Logs = -far / b + np.log(-np.expm1(-(reach + 1 - far) / b)) - norm
+        return np.where(t > 0, upper, np.log1p(-np.exp(upper)))
+
+
+def _epsilon_of_rho(rho: Fraction, count: int) -> Fraction:
+    """Return about the largest ε of one label that costs at most ρ, and none that costs more."""
+    # ρ lies between ε - 1 and ε²/2, for moves of any size.
+    low, high = Fraction(0), rho + 1
+    while True:
+        middle = round_down((low + high) / 2, _EPSILON_DIGITS)
+        if middle in (low, high):
+            return low
+        low, high = (middle, high) if DiscreteLaplace(count / middle).rho(count) <= rho else (low, middle)
