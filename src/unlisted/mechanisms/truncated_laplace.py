@@ -27,7 +27,7 @@ from unlisted.mechanisms.profile import CountProfile
 from unlisted.noise import lazy
 from unlisted.noise.binomial import binomial, subset
 from unlisted.noise.bits import Bits, fresh_bits
-from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.discrete_laplace import LARGEST_SCALE, DiscreteLaplace
 from unlisted.noise.normal_coin import ratio
 from unlisted.noise.truncated_laplace import LARGEST_REACH, TruncatedLaplace
 from unlisted.privacy.calibrate import Calibrated
@@ -62,9 +62,8 @@ class TruncatedHistogram:
         object.__setattr__(self, "delta", failure_probability("delta", self.delta))
         whole("minimum_count", self.minimum_count)
         self.sensitivity.require_items("A histogram")
-        if self._edge(LARGEST_REACH) > self.one_delta:
-            hint = "With so little, no noise that ends hides one user."
-            raise InvalidArgumentError("epsilon", self.epsilon, "large enough for noise of 61 bits", hint)
+        if self.scale > LARGEST_SCALE or self._edge(LARGEST_REACH) > self.one_delta:
+            raise InvalidArgumentError("epsilon", self.epsilon, "large enough for noise of at most 61 bits")
 
     @classmethod
     def for_budget(

@@ -25,6 +25,8 @@ from unlisted.privacy.numbers import positive, whole
 from unlisted.privacy.rounding import DIGITS, exp_down, exp_up, round_up
 
 LARGEST_TABLE_REACH = 2**17
+LARGEST_SUM = 2**12
+"""Up to here one tail is taken from the sums of all; beyond, from its formula."""
 LARGEST_REACH = 2**61
 """Noise that reaches further might not fit into 64 bits together with a count."""
 
@@ -76,15 +78,12 @@ class TruncatedLaplace(ExactLaw):
         return _tails(self.scale, self.reach, precision)
 
     def tail_bounds(self, t: int) -> lazy.Bounds:
-        """Return P[X >= t] as bounds that can be made as sharp as a coin flip needs them, without a table."""
-
-        def bounds(precision: int) -> tuple[int, int]:
-            if t > self.reach:
-                return 0, 0
-            low, high = self._tail_between(t, precision)
-            return max(0, math.floor(low * (1 << precision))), min(1 << precision, math.ceil(high * (1 << precision)))
-
-        return bounds
+        """Return P[X >= t] as bounds that can be made as sharp as a coin flip needs them."""
+        if t > self.reach:
+            return lambda precision: (0, 0)  # noqa: ARG005 - impossible at every precision
+        if self.reach <= LARGEST_SUM:
+            return super().tail_bounds(t)
+        return lambda precision: _scaled(self._tail_between(t, precision), precision)
 
     def sample_slowly(self, bits: Bits) -> int:
         """Draw one value: a sign, a size, and never minus zero."""
@@ -126,6 +125,11 @@ class TruncatedLaplace(ExactLaw):
         q = exp_down(-1 / self.scale, digits), exp_up(-1 / self.scale, digits)
         low = (first[0] - beyond[1]) / (1 + q[1] - 2 * beyond[0])
         return max(Fraction(0), low), (first[1] - beyond[0]) / (1 + q[0] - 2 * beyond[1])
+
+
+def _scaled(bounds: tuple[Fraction, Fraction], precision: int) -> tuple[int, int]:
+    one = 1 << precision
+    return max(0, math.floor(bounds[0] * one)), min(one, math.ceil(bounds[1] * one))
 
 
 @lru_cache(maxsize=16)
