@@ -32,7 +32,9 @@ from unlisted.privacy.sensitivity import Sensitivity
 ONE = Sensitivity(1)
 
 
-def histogram(epsilon: object, delta: object, sensitivity: Sensitivity = ONE, minimum: int = 1) -> TruncatedHistogram:
+def histogram(
+    epsilon: object, delta: object, sensitivity: Sensitivity = ONE, minimum: int = 1
+) -> TruncatedHistogram:
     return TruncatedHistogram(Fraction(str(epsilon)), Fraction(str(delta)), sensitivity, minimum)
 
 
@@ -137,7 +139,9 @@ def test_replace_with_the_delta_of_one_side_breaks() -> None:
     worlds = [(far, far + 1), (far + 1, far)]
     window = Window(world.window.low, far + 1 + both.reach)
     world = dataclasses.replace(world, window=window)
-    pair = [(world.law(worlds[0]), world.law(worlds[1]), (world.good_part(*worlds), world.good_part(*worlds[::-1])))]
+    pair = [
+        (world.law(worlds[0]), world.law(worlds[1]), (world.good_part(*worlds), world.good_part(*worlds[::-1])))
+    ]
     assert breaches(pair, both.guarantee()) == []
     assert breaches(pair, forgotten) != []
 
@@ -173,7 +177,7 @@ class TestRounding:
 
         def ends(reach: int) -> object:
             inverse = 1 + 2 * (q - q ** (reach + 1)) / (1 - q)
-            return sum(q**abs(x) for x in range(reach - count + 1, reach + 1)) / inverse
+            return sum(q ** abs(x) for x in range(reach - count + 1, reach + 1)) / inverse
 
         wide, narrow = ends(k), ends(k - 1)
         assert wide <= delta < narrow
@@ -220,7 +224,11 @@ def test_it_is_below_algorithm_1_s_threshold() -> None:
 class TestBudgets:
     def test_a_budget_is_spent_and_not_exceeded(self) -> None:
         for sensitivity in (ONE, Sensitivity(3), Sensitivity(2, 5, "replace")):
-            for budget in (Budget(epsilon=1, delta="1e-8"), Budget(rho="0.02", delta="1e-8"), Budget(rho=7, delta=0.1)):
+            for budget in (
+                Budget(epsilon=1, delta="1e-8"),
+                Budget(rho="0.02", delta="1e-8"),
+                Budget(rho=7, delta=0.1),
+            ):
                 promised = TruncatedHistogram.for_budget(budget, sensitivity).mechanism.guarantee()
                 assert budget.allows(promised)
                 assert promised.delta == budget.delta

@@ -75,7 +75,9 @@ class TruncatedHistogram:
             labels = sensitivity.sides * sensitivity.require_items("A histogram")
             epsilon = labels * _epsilon_of_rho((budget.rho or Fraction(0)) / labels, sensitivity.count)
         found = cls(epsilon, budget.delta, sensitivity, minimum_count)
-        return Calibrated(found, f"{found.wide}: a label needs noise above {found.threshold}, or one less by a coin")
+        return Calibrated(
+            found, f"{found.wide}: a label needs noise above {found.threshold}, or one less by a coin"
+        )
 
     @property
     def labels(self) -> int:
