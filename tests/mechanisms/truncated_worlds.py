@@ -47,7 +47,7 @@ class CoinWorld:
     smallest_listed: int = 1
 
     def one_label(self, count: int, other: int | None = None) -> Probabilities:
-        """Hidden first, then the values of the window. With `other`, the part that a label of that count has too."""
+        """Hidden first, then the values of the window. With `other`, what a label of that count has too."""
         row = np.zeros(1 + len(self.window.values))
         if count < self.smallest_listed and other is None:
             row[0] = 1

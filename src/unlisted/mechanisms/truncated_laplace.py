@@ -2,8 +2,8 @@
 
 Noise that is never larger than k lets no label of nobody over a threshold of k, so the threshold costs no δ. What
 costs δ are the noise's two ends, and there a whole number k leaves some of it over; so each label secretly uses
-k - 1 instead, noise and threshold both, as often as δ allows. For users of few items this shows a label as often as
-the best choice of labels alone does (`label_optimal.py`), and its count with it.
+k - 1 instead, noise and threshold both, as often as δ allows. For users of few items this shows a label as often
+as the best choice of labels alone does (`label_optimal.py`), and its count with it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Gaussian DP: what questions cost as a μ², which adds, and what a total of it promises. Proved in gaussian_dp.md.
 
-A question is μ-Gaussian if two neighbours' answers are no easier to tell apart than a normal number from one that is
-μ higher. Along a row of questions μ² adds, also where each is chosen knowing all answers before, and the total
+A question is μ-Gaussian if two neighbours' answers are no easier to tell apart than a normal number from one that
+is μ higher. Along a row of questions μ² adds, also where each is chosen knowing all answers before, and the total
 converts to (ε, δ) with nothing lost: 9 to 13 % more Gaussian questions fit than by way of ρ. A Gumbel draw costs
 more than half again of what it costs in ρ. So which of the two an account counts is settled when it is opened.
 
@@ -22,7 +22,7 @@ from unlisted.privacy.numbers import Number, exact, failure_probability, not_neg
 from unlisted.privacy.rounding import exp_up, log_up, round_down, round_up, sqrt_down, sqrt_up
 
 ROUNDINGS = tuple(Fraction(n, 8) for n in (4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 24, 32))
-"""The r² that a discrete Gaussian is tried to be a rounded normal number with; any is valid, and the best is taken."""
+"""The r² with which a discrete Gaussian is taken for a rounded normal number: any is valid, the best is used."""
 
 LARGEST_RANGE = 10**4
 
@@ -92,7 +92,7 @@ def mu_squared_down(epsilon: Number, delta: Number) -> Fraction:
 
 
 def mu_squared_of_normal_up(length_squared: Number, variance: Number) -> Fraction:
-    """Bound from above the μ² of numbers with normal noise, moved by a vector of this squared length; it is tight."""
+    """Bound from above the μ² of numbers with normal noise, moved by a vector of this squared length; tight."""
     return round_up(not_negative("length_squared", length_squared) / positive("variance", variance))
 
 
@@ -112,7 +112,7 @@ def mu_squared_of_range_up(range_: Fraction) -> Fraction:
 
 
 def mu_squared_of_epsilon_up(epsilon: Number) -> Fraction:
-    """Bound from above the μ² of an (ε, δ)-DP mechanism, which is δ-approximate Gaussian DP with it; this is tight."""
+    """Bound from above the μ² of an (ε, δ)-DP mechanism, which is δ-approximate Gaussian DP; this is tight."""
     return mu_squared_of_range_up(2 * not_negative("epsilon", epsilon))
 
 
@@ -132,7 +132,7 @@ def mu_squared_of_discrete_gaussian_up(variance: Fraction, moved: int, shift: in
 
 
 def _rounded_normal_up(squared: int, moved: int, variance: Fraction, r_squared: Fraction) -> Fraction | None:
-    """Bound that μ² from above, taking the law for a rounded normal number of variance s² - r²; None if it is not."""
+    """Bound that μ² from above, by a rounded normal number of variance s² - r²; None where that does not do."""
     if r_squared >= variance:
         return None
     mu_squared = squared / (variance - r_squared)
@@ -150,7 +150,7 @@ def _lowest_end(holds: Callable[[Fraction], bool]) -> Fraction:
     if holds(Fraction(0)):
         return Fraction(0)
     low, high = _around(lambda x: not holds(x))
-    while high - low > _CLOSE * high:
+    while low and high - low > _CLOSE * high:
         middle = round_up((low + high) / 2, _SHORT)
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
@@ -159,14 +159,14 @@ def _lowest_end(holds: Callable[[Fraction], bool]) -> Fraction:
 def _highest_end(holds: Callable[[Fraction], bool]) -> Fraction:
     """Return a number for which a condition holds that, once false, stays false; hardly below the last such."""
     low, high = _around(holds)
-    while high - low > _CLOSE * high:
+    while low and high - low > _CLOSE * high:
         middle = round_down((low + high) / 2, _SHORT)
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low
 
 
 def _around(holds: Callable[[Fraction], bool]) -> tuple[Fraction, Fraction]:
-    """Return a power of two for which a condition holds and its double, for which it does not; 0 if none was found."""
+    """Return a power of two for which a condition holds, or 0 if none was found, and one for which it does not."""
     high = Fraction(1)
     while holds(high):
         high *= 2

@@ -1,4 +1,4 @@
-"""Truncated discrete Laplace noise: P[X = x] = A·q^|x| for whole |x| <= k, nothing beyond; q = e^(-1/b), k = `reach`.
+"""Truncated discrete Laplace noise: P[X = x] = A·q^|x| for |x| <= k and 0 beyond; q = e^(-1/b), k = `reach`.
 
 Facts used, with their reasons.
 * Normaliser: 1/A = 1 + 2·(q + … + q^k) = (1 + q - 2q^(k+1)) / (1 - q).
@@ -136,8 +136,8 @@ def _scaled(bounds: tuple[Fraction, Fraction], precision: int) -> tuple[int, int
 def _tails(scale: Fraction, reach: int, precision: int) -> Tails:
     """Add up the weights q^k, …, q, 1, each made from the one before; every product is rounded outward.
 
-    All sums are of positive terms, so nothing cancels. Beyond the last value tails are said to be at most one unit,
-    which is true of 0, so that no cumulative chance is ever called certain.
+    All sums are of positive terms, so nothing cancels. Beyond the last value tails are said to be at most one
+    unit, which is true of 0, so that no cumulative chance is ever called certain.
     """
     work = precision + _GUARD + reach.bit_length()
     one, digits = 1 << work, work // 3 + 10
