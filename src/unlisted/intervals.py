@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
 from unlisted.noise.estimate import half_width, survival
@@ -35,31 +37,69 @@ Logs = NDArray[np.float64]
 Condition = Callable[[Whole], NDArray[np.bool_]]
 
 
-def given_shown(law: Law, threshold: int, shown: Whole, smallest: int = 1) -> tuple[Whole, Whole]:
-    """Return the lower and upper ends of 95 % intervals for counts whose noisy values passed a threshold."""
+def given_shown(
+    law: Law, threshold: int, shown: Whole, smallest: int = 1, lowered: float = 0.0
+) -> tuple[Whole, Whole]:
+    """Return the lower and upper ends of 95 % intervals for counts whose noisy values passed a threshold.
+
+    With a share `lowered` of coins that make it one lower, a value at the threshold may be shown too.
+    """
+
+    def log_shown(count: Whole, value: Whole) -> Logs:
+        """Return about log P[shown, and at least as this value]."""
+        passed = _log_tail(law, np.maximum(value, threshold + 1) - count)
+        if not lowered:
+            return passed
+        by_coin = _log_tail(law, np.maximum(value, threshold) - count)
+        logs: Logs = np.logaddexp(math.log1p(-lowered) + passed, math.log(lowered) + by_coin)
+        return logs
+
+    return _given_shown(log_shown, _Shown(threshold, 8 * half_width(law) + 8, smallest), shown)
+
+
+def given_shown_truncated(mechanism: TruncatedHistogram, shown: Whole) -> tuple[Whole, Whole]:
+    """Return the ends of such intervals for noise that ends, whose reach and threshold a coin makes one less.
+
+    The noise, a mean of two laws around one centre, is log-concave, and the one value that only one side of the
+    coin can show is the smallest: so chances are monotone in the count here too.
+    """
+    # From twice the reach on every count is shown, and no interval is wider than the noise.
+    reach = mechanism.reach
+    at = _Shown(mechanism.threshold, 3 * reach + 8, mechanism.minimum_count)
+    return _given_shown(mechanism.log_shown, at, shown)
+
+
+class _Shown(NamedTuple):
+    """Where values are shown: over a threshold, from `far` over it as if unselected, of counts from `smallest` on."""
+
+    threshold: int
+    far: int
+    smallest: int
+
+
+def _given_shown(log_shown: Callable[[Whole, Whole], Logs], at: _Shown, shown: Whole) -> tuple[Whole, Whole]:
     # Far over the threshold being shown is no selection, and all intervals are equally wide.
-    far = 8 * half_width(law) + 8
-    leads, row = np.unique(np.minimum(shown - threshold, far), return_inverse=True)
-    values = threshold + leads
-    low, high = _ends(law, threshold, values, smallest)
+    leads, row = np.unique(np.minimum(shown - at.threshold, at.far), return_inverse=True)
+    values = at.threshold + leads
+    low, high = _ends(log_shown, at, values)
     return shown - (values - low)[row], _raised(shown, (high - values)[row])
 
 
-def _ends(law: Law, threshold: int, shown: Whole, smallest: int) -> tuple[Whole, Whole]:
-    highest = np.maximum(shown, smallest)
+def _ends(log_shown: Callable[[Whole, Whole], Logs], at: _Shown, shown: Whole) -> tuple[Whole, Whole]:
+    highest = np.maximum(shown, at.smallest)
+    any_value = np.full_like(shown, at.threshold)
 
     def log_at_least(count: Whole) -> Logs:
-        return _log_tail(law, shown - count) - _log_tail(law, threshold + 1 - count)
+        return log_shown(count, shown) - log_shown(count, any_value)
 
     def log_above(count: Whole) -> Logs:
-        return _log_tail(law, shown + 1 - count) - _log_tail(law, threshold + 1 - count)
+        return log_shown(count, shown + 1) - log_shown(count, any_value)
 
     # Lower end: the smallest count at which so large a value is no surprise.
-    lowest = np.full_like(shown, smallest)
+    lowest = np.full_like(shown, at.smallest)
     low = _first(lowest, highest, lambda count: log_at_least(count) > math.log(_SURPRISING))
     # Upper end: the count before the first at which so small a value is a surprise.
-    beyond = highest + 8 * half_width(law) + 8
-    high = _first(highest, beyond, lambda count: log_above(count) >= math.log1p(-_SURPRISING)) - 1
+    high = _first(highest, highest + at.far, lambda count: log_above(count) >= math.log1p(-_SURPRISING)) - 1
     return low, np.maximum(high, highest)
 
 

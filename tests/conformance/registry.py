@@ -18,6 +18,7 @@ from unlisted.mechanisms.counts import BoundedCounts
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
 from unlisted.mechanisms.running_histogram import RunningHistogram
 from unlisted.mechanisms.running_tree import largest_popcount
+from unlisted.mechanisms.threshold_coin import CoinHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
@@ -102,6 +103,10 @@ def histogram(
     **scale: object,
 ) -> ThresholdHistogram:
     return ThresholdHistogram(_law(**scale), threshold, Sensitivity(items, count, adjacency), minimum_count)
+
+
+def coin_histogram(lowered: int = 2**62, **knobs: object) -> CoinHistogram:
+    return CoinHistogram(histogram(**knobs), lowered)
 
 
 def truncated(
@@ -212,6 +217,14 @@ SUBJECTS = [
         noisy=ThresholdHistogram(TwoSidedGeometric(), 20, ONE),
         quiet=histogram(scale="0.01"),
         knobs=SENSITIVITY | THRESHOLD | {"minimum_count": Knob((1, 2, 7), "same", "rises")},
+        cut_off_is_priced=True,
+    ),
+    Subject(
+        "CoinHistogram",
+        coin_histogram,
+        noisy=coin_histogram(scale=3),
+        quiet=coin_histogram(scale="0.01"),
+        knobs=HISTOGRAM | LAPLACE,
         cut_off_is_priced=True,
     ),
     Subject(

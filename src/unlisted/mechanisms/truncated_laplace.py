@@ -9,7 +9,6 @@ as the best choice of labels alone does (`label_optimal.py`), and its count with
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,14 +20,11 @@ from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms import labels as label_rules
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.counts import BoundedCounts, add_noise
-from unlisted.mechanisms.hidden_coin import COIN_BITS, flipped, mixed_chance, most_lowered
+from unlisted.mechanisms.hidden_coin import COIN_BITS, Lifts, flipped, lift_unnamed, mixed_chance, most_lowered
 from unlisted.mechanisms.pricing import noise_price, with_escape
 from unlisted.mechanisms.profile import CountProfile
-from unlisted.noise import lazy
-from unlisted.noise.binomial import binomial, subset
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.discrete_laplace import LARGEST_SCALE, DiscreteLaplace
-from unlisted.noise.normal_coin import ratio
 from unlisted.noise.truncated_laplace import LARGEST_REACH, TruncatedLaplace
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.guarantee import Budget, Guarantee
@@ -156,57 +152,15 @@ class TruncatedHistogram:
         passed = np.flatnonzero(noisy > self.threshold - narrow)
         if not isinstance(counts, CountProfile):
             return Answer.by_count(label_rules.take(counts.labels, passed), noisy[passed], self.guarantee())
-        small, ranks, lifted = self._unnamed(counts.small, bits)
+        listable = {count: labels for count, labels in counts.small.items() if count >= self.minimum_count}
+        small, ranks, lifted = lift_unnamed(listable, self._lifts, self.narrowed, bits)
         found = np.concatenate([noisy[passed], add_noise(small, lifted)])
         return Answer.by_count(counts.named(passed, small, ranks), found, self.guarantee())
 
-    def _unnamed(self, small: Mapping[int, int], bits: Bits) -> tuple[Numbers, Numbers, Numbers]:
-        """Draw, for so many labels of each small count, who passes (by rank) and with which noise."""
-        empty = np.zeros(0, dtype=np.int64)
-        counts, ranks, noise = [empty], [empty], [empty]
-        for count, labels in sorted(small.items()):
-            if count < self.minimum_count:
-                continue
-            passing = binomial(labels, self._passes(count), bits)
-            counts.append(np.full(passing, count, dtype=np.int64))
-            ranks.append(subset(labels, passing, bits))
-            noise.append(self._noise_given_passed(count, passing, bits))
-        return np.concatenate(counts), np.concatenate(ranks), np.concatenate(noise)
-
-    def _noise_given_passed(self, count: int, passing: int, bits: Bits) -> Numbers:
-        """Draw the coins and the noise of so many labels of one count that passed."""
-        if passing == 0:
-            return np.zeros(0, dtype=np.int64)
+    def _lifts(self, count: int) -> tuple[Lifts, Lifts]:
+        """Return what lifts a label of this count over its threshold, with either side of its coin."""
         least = self.threshold - count + 1
-        narrow = np.zeros(passing, dtype=np.bool_)
-        chance = ratio(self._passes_narrowly(count), self._passes(count))
-        narrow[subset(passing, lazy.bernoulli_many(chance, passing, bits), bits)] = True
-        noise = np.empty(passing, dtype=np.int64)
-        noise[narrow] = self.narrow.sample_at_least(least - 1, int(narrow.sum()), bits)
-        noise[~narrow] = self.wide.sample_at_least(least, int((~narrow).sum()), bits)
-        return noise
-
-    def _passes(self, count: int) -> lazy.Bounds:
-        """Return the chance that a label of this count passes, whatever its coin."""
-        wide = self.wide.tail_bounds(self.threshold - count + 1)
-        narrow = self._passes_narrowly(count)
-        heads = (1 << COIN_BITS) - self.narrowed
-
-        def bounds(precision: int) -> tuple[int, int]:
-            (low, high), (narrow_low, narrow_high) = wide(precision), narrow(precision)
-            return (heads * low >> COIN_BITS) + narrow_low, -(-heads * high >> COIN_BITS) + narrow_high
-
-        return bounds
-
-    def _passes_narrowly(self, count: int) -> lazy.Bounds:
-        """Return the chance that a label's coin falls well and it passes."""
-        narrow = self.narrow.tail_bounds(self.threshold - count)
-
-        def bounds(precision: int) -> tuple[int, int]:
-            low, high = narrow(precision)
-            return self.narrowed * low >> COIN_BITS, -(-self.narrowed * high >> COIN_BITS)
-
-        return bounds
+        return Lifts(self.wide, least), Lifts(self.narrow, least - 1)
 
     def chance(self, count: int) -> float:
         """Return about the chance that a label of so many users appears, for display."""
