@@ -70,7 +70,7 @@ def given_shown_truncated(mechanism: TruncatedHistogram, shown: Whole) -> tuple[
 
 
 class _Shown(NamedTuple):
-    """Where values are shown: over a threshold, from `far` over it as if unselected, of counts from `smallest` on."""
+    """Where values are shown: over a threshold, from `far` over it as if unselected, of counts from `smallest`."""
 
     threshold: int
     far: int
