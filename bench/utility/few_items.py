@@ -2,8 +2,8 @@
 
     python -m bench.utility.few_items [--tables demo W1 …] [--epsilon 1] [--delta 1e-8]
 
-Nothing is simulated. A label of c users is shown with a known chance, and given that as a value of a known law:
-both are added up over the counts of a table that was bounded once. `zipf` is a made-up table of counts 1,000,000 / rank.
+Nothing is simulated. A label of c users is shown with a known chance, and then as a value of a known law: both
+are added up over the counts of a table that was bounded once. `zipf` is a made-up table of counts 1,000,000/rank.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from unlisted.noise.exact_law import ExactLaw
 from unlisted.noise.normal_coin import ratio
 
 COIN_BITS = 64
+_BLOCK = 1 << 18
 
 Numbers = NDArray[np.int64]
 
@@ -57,7 +58,11 @@ def mixed_chance(lowered: int, higher: Fraction, lower: Fraction) -> Fraction:
 
 def flipped(lowered: int, labels: int, bits: Bits) -> NDArray[np.bool_]:
     """Flip one coin for each of some labels: true so many of 2^64 times."""
-    return bits.words(labels) < np.uint64(lowered)
+    fell_well = np.empty(labels, dtype=np.bool_)
+    for start in range(0, labels, _BLOCK):
+        part = fell_well[start : start + _BLOCK]
+        part[:] = bits.words(len(part)) < np.uint64(lowered)
+    return fell_well
 
 
 def lift_unnamed(
