@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,8 +111,8 @@ class TestConversion:
             mu_squared_down(1, delta)
 
 
-def true_delta(mu_squared: Fraction, epsilon: Fraction) -> object:
-    mu, eps = mp.sqrt(real(mu_squared)), real(epsilon)
+def true_delta(mu_squared: Fraction, epsilon: Any) -> Any:
+    mu, eps = mp.sqrt(real(mu_squared)), real(epsilon) if isinstance(epsilon, Fraction) else epsilon
 
     def tail(x: object) -> object:
         return mp.erfc(x / mp.sqrt(2)) / 2
@@ -276,6 +277,24 @@ class TestDiscreteGaussian:
             for epsilon in (0, 1e-6, 1e-3, 0.1, 1, 5, 20):
                 before = mp.exp(sigma) * true_delta(Fraction(mu) ** 2, Fraction(epsilon) - 2 * Fraction(sigma))
                 assert before <= true_delta(Fraction(raised) ** 2, Fraction(epsilon))
+
+    @pytest.mark.parametrize(
+        ("variance", "moved"), [("0.7", 1), ("2", 1), ("2", 5), ("30", 1), ("30", 40), ("4000", 9)]
+    )
+    def test_the_price_of_every_r_has_room_for_its_slack(self, variance: str, moved: int) -> None:
+        """What the program returns for one r against e^σ·δ(μ², ε - 2σ), to 120 digits."""
+        spread, found = Fraction(variance), 0
+        for r_squared in (r for r in ROUNDINGS if r < spread):
+            price = gaussian_dp._rounded_normal_up(moved, moved, spread, r_squared)
+            if price is None:
+                continue
+            sigma = moved * mp.log(real(theta_excess_up(spread)) / (2 - real(theta_excess_up(r_squared))))
+            for epsilon in (0, 1e-6, 1e-3, 0.1, 1, 5, 20):
+                lowered = mp.mpf(epsilon) - 2 * sigma
+                allowed = mp.exp(sigma) * true_delta(moved / (spread - r_squared), lowered)
+                assert allowed <= true_delta(price, Fraction(epsilon))
+            found += 1
+        assert found > 0
 
     def test_nothing_moved_costs_nothing_and_too_little_noise_has_no_price(self) -> None:
         assert mu_squared_of_discrete_gaussian_up(Fraction(4), 0, 1) == 0
