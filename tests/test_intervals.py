@@ -6,18 +6,30 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import stats
 from tests.known_bits import KnownBits
 from tests.statistical.goodness import ALPHA
 
 from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
+from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 from unlisted.noise import intervals
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
 from unlisted.privacy.sensitivity import Sensitivity
+
+
+def released_intervals(mechanism: TruncatedHistogram, shown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the intervals of these shown counts, as the mechanism makes them."""
+    labels = pa.array([str(at) for at in range(len(shown))])
+    found = mechanism.intervals(Answer(labels, shown, mechanism.guarantee()))
+    assert found is not None
+    return found
+
 
 OurLaw = DiscreteGaussian | DiscreteLaplace
 LAWS: list[OurLaw] = [
@@ -199,3 +211,93 @@ def test_the_logarithm_of_a_tail_is_that_of_the_tail(law: OurLaw) -> None:
 
 def log_sum(logs: np.ndarray) -> float:
     return float(logs.max() + np.log(np.exp(logs - logs.max()).sum()))
+
+
+def shown_law(mechanism: TruncatedHistogram, count: int) -> dict[int, float]:
+    """What a label of this count is shown as, given that it is: both sides of its coin, from the definition."""
+    share, b = mechanism.narrowed / 2**64, float(mechanism.scale)
+    found: dict[int, float] = {}
+    for chance, reach, threshold in (
+        (1 - share, mechanism.reach, mechanism.threshold),
+        (share, mechanism.reach - 1, mechanism.threshold - 1),
+    ):
+        whole = math.fsum(math.exp(-abs(x) / b) for x in range(-reach, reach + 1))
+        for x in range(-reach, reach + 1):
+            if count + x > threshold:
+                found[count + x] = found.get(count + x, 0.0) + chance * math.exp(-abs(x) / b) / whole
+    passed = math.fsum(found.values())
+    return {value: chance / passed for value, chance in found.items()}
+
+
+TRUNCATED = [
+    TruncatedHistogram(Fraction(epsilon), Fraction(delta), Sensitivity(items, rows), minimum)
+    for epsilon, delta, items, rows, minimum in [
+        ("1", "1e-8", 1, 1, 1),
+        ("1", "1e-8", 3, 1, 1),
+        ("0.1", "1e-3", 1, 1, 1),
+        ("6", "1e-4", 1, 1, 1),
+        ("40", "1e-9", 1, 1, 1),
+        ("2", "1e-6", 2, 5, 1),
+        ("1", "1e-8", 1, 1, 6),
+    ]
+]
+
+
+@pytest.mark.parametrize("mechanism", TRUNCATED, ids=str)
+def test_noise_that_ends_is_held_at_least_95_percent_given_that_it_was_shown(
+    mechanism: TruncatedHistogram,
+) -> None:
+    reach, least = mechanism.reach, mechanism.minimum_count
+    edges = {least, least + 1, reach - 1, reach, reach + 1, 2 * reach - 1, 2 * reach, 2 * reach + 1, 5 * reach}
+    for count in sorted(count for count in edges if count >= least):
+        law = shown_law(mechanism, count)
+        shown = np.array(sorted(law))
+        low, high = released_intervals(mechanism, shown)
+        assert np.all((low >= least) & (low <= np.maximum(shown, least)) & (shown <= high))
+        held = math.fsum(law[int(y)] for y, a, b in zip(shown, low, high, strict=True) if a <= count <= b)
+        assert held >= 0.9499, f"count {count} is held {held:.4f} of the time"
+
+
+def test_noise_that_ends_never_needs_wider_intervals_than_its_reach() -> None:
+    mechanism = TRUNCATED[0]
+    shown = np.array([mechanism.lowest_shown, 30, 10**6, 2**60])
+    low, high = released_intervals(mechanism, shown)
+    assert np.all(high - shown <= mechanism.reach)
+    assert np.all(shown - low <= mechanism.reach)
+    # Far over the threshold they are those of Laplace noise of scale 1.
+    plain_low, plain_high = intervals.plain(DiscreteLaplace(Fraction(1)), shown)
+    assert (low[2:] == plain_low[2:]).all()
+    assert (high[2:] == plain_high[2:]).all()
+
+
+def test_released_counts_of_noise_that_ends_are_held_as_often_as_said() -> None:
+    """The mechanism's own draws, just below the threshold, where a plain interval is found out."""
+    mechanism, labels = TruncatedHistogram(Fraction(1), Fraction("1e-8"), Sensitivity(3)), 60_000
+    count = mechanism.threshold - 8
+    counts = BoundedCounts(np.arange(labels), np.full(labels, count), Sensitivity(3))
+    shown = mechanism.release(counts, KnownBits("intervals of ends")).counts
+    assert shown is not None
+    assert len(shown) > 1000
+    held = [
+        int(((low <= count) & (count <= high)).sum())
+        for low, high in (
+            released_intervals(mechanism, shown),
+            intervals.plain(DiscreteLaplace(mechanism.scale), shown),
+        )
+    ]
+    assert not is_too_rare(held[0], len(shown))
+    assert is_too_rare(held[1], len(shown))
+
+
+@pytest.mark.parametrize("law", [DiscreteLaplace(Fraction(3)), DiscreteGaussian(Fraction(17))], ids=name)
+@pytest.mark.parametrize("share", [0.1, 0.8])
+def test_a_threshold_that_a_coin_lowers_keeps_intervals_honest(law: OurLaw, share: float) -> None:
+    threshold = 60
+    for count in (1, 30, 55, 59, 60, 61, 70, 200):
+        shown = np.concatenate([[threshold], values_above(law, threshold, count)])
+        logs = log_masses(law, shown - count)
+        given = np.exp(logs - logs.max()) * np.where(shown == threshold, share, 1.0)
+        given /= given.sum()
+        low, high = intervals.given_shown(law, threshold, shown, lowered=share)
+        held = float(given[(low <= count) & (count <= high)].sum())
+        assert held >= 0.9495, f"count {count} is held {held:.4f} of the time"

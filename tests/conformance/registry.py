@@ -26,9 +26,11 @@ from unlisted.mechanisms.partition_selection.then_rank import LabelRanking as Se
 from unlisted.mechanisms.partition_selection.weighted_round import LabelRound as WeightedRound
 from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection as WeightedSelection
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
+from unlisted.mechanisms.threshold_coin import CoinHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
+from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 from unlisted.noise.bits import Bits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
@@ -161,6 +163,21 @@ def histogram(
     **scale: object,
 ) -> ThresholdHistogram:
     return ThresholdHistogram(_law(**scale), threshold, Sensitivity(items, count, adjacency), minimum_count)
+
+
+def coin_histogram(lowered: int = 2**62, **knobs: object) -> CoinHistogram:
+    return CoinHistogram(histogram(**knobs), lowered)
+
+
+def truncated(
+    epsilon: object = 1,
+    delta: object = "1e-6",
+    items: int = 1,
+    count: int = 1,
+    minimum_count: int = 1,
+    adjacency: str = "add_remove",
+) -> TruncatedHistogram:
+    return TruncatedHistogram(epsilon, delta, Sensitivity(items, count, adjacency), minimum_count)
 
 
 def top_histogram(
@@ -348,6 +365,30 @@ SUBJECTS = [
         noisy=ThresholdHistogram(TwoSidedGeometric(), 20, ONE),
         quiet=histogram(scale="0.01"),
         knobs=SENSITIVITY | THRESHOLD | {"minimum_count": Knob((1, 2, 7), "same", "rises")},
+        cut_off_is_priced=True,
+    ),
+    Subject(
+        "CoinHistogram",
+        coin_histogram,
+        noisy=coin_histogram(scale=3),
+        quiet=coin_histogram(scale="0.01"),
+        knobs=HISTOGRAM | LAPLACE,
+        cut_off_is_priced=True,
+    ),
+    Subject(
+        "TruncatedHistogram",
+        truncated,
+        noisy=truncated(),
+        quiet=truncated(epsilon=50, delta="1e-9"),
+        # ε and δ are those of the whole: with more items a label has less of both, which costs less ρ.
+        knobs={
+            "epsilon": Knob(("0.1", 1, 10), "rises", "same"),
+            "delta": Knob(("1e-12", "1e-6", "0.4"), "same", "rises"),
+            "items": Knob((1, 2, 5, 100), "falls", "same"),
+            "count": Knob((1, 2, 5), "falls", "same"),
+            "minimum_count": Knob((1, 2, 7), "same", "same"),
+            "adjacency": Knob(("add_remove", "replace"), "falls", "same"),
+        },
         cut_off_is_priced=True,
     ),
     Subject(

@@ -13,12 +13,16 @@ from unlisted.mechanisms.partition_selection.from_counts import CountedLabels
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
 from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
+from unlisted.mechanisms.threshold_coin import CoinHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import TopK
+from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 
 MECHANISMS: tuple[type[Mechanism[Any]], ...] = (
     ThresholdHistogram,
+    CoinHistogram,
+    TruncatedHistogram,
     TopHistogram,
     TopK,
     CountedLabels,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,31 +29,61 @@ Logs = NDArray[np.float64]
 Condition = Callable[[Whole], NDArray[np.bool_]]
 
 
-def given_shown(law: Law, threshold: int, shown: Whole, smallest: int = 1) -> tuple[Whole, Whole]:
-    """Return the lower and upper ends of 95 % intervals for counts whose noisy values passed a threshold."""
+def given_shown(
+    law: Law, threshold: int, shown: Whole, smallest: int = 1, lowered: float = 0.0
+) -> tuple[Whole, Whole]:
+    """Return the lower and upper ends of 95 % intervals for counts whose noisy values passed a threshold.
+
+    With a share `lowered` of coins that make it one lower, a value at the threshold may be shown too.
+    """
+
+    def log_shown(count: Whole, value: Whole) -> Logs:
+        """Return about log P[shown, and at least as this value]."""
+        passed = law.log_survival(np.maximum(value, threshold + 1) - count)
+        if not lowered:
+            return passed
+        by_coin = law.log_survival(np.maximum(value, threshold) - count)
+        logs: Logs = np.logaddexp(math.log1p(-lowered) + passed, math.log(lowered) + by_coin)
+        return logs
+
+    return given_log_shown(log_shown, Shown(threshold, 8 * law.half_width() + 8, smallest), shown)
+
+
+class Shown(NamedTuple):
+    """Where values are shown: over a threshold, from `far` over it as if unselected, of counts from `smallest`."""
+
+    threshold: int
+    far: int
+    smallest: int
+
+
+def given_log_shown(log_shown: Callable[[Whole, Whole], Logs], at: Shown, shown: Whole) -> tuple[Whole, Whole]:
+    """Return the ends of such intervals for any noise.
+
+    `log_shown(count, value)` is about log P[shown, and at least as this value], monotone in the count.
+    """
     # Far over the threshold being shown is no selection, and all intervals are equally wide.
-    far = 8 * law.half_width() + 8
-    leads, row = np.unique(np.minimum(shown - threshold, far), return_inverse=True)
-    values = threshold + leads
-    low, high = _ends(law, threshold, values, smallest)
+    leads, row = np.unique(np.minimum(shown - at.threshold, at.far), return_inverse=True)
+    values = at.threshold + leads
+    low, high = _ends(log_shown, at, values)
     return shown - (values - low)[row], _raised(shown, (high - values)[row])
 
 
-def _ends(law: Law, threshold: int, shown: Whole, smallest: int) -> tuple[Whole, Whole]:
-    highest = np.maximum(shown, smallest)
+def _ends(log_shown: Callable[[Whole, Whole], Logs], at: Shown, shown: Whole) -> tuple[Whole, Whole]:
+    highest = np.maximum(shown, at.smallest)
+    any_value = np.full_like(shown, at.threshold)
 
     def log_at_least(count: Whole) -> Logs:
-        return law.log_survival(shown - count) - law.log_survival(threshold + 1 - count)
+        return log_shown(count, shown) - log_shown(count, any_value)
 
     def log_above(count: Whole) -> Logs:
-        return law.log_survival(shown + 1 - count) - law.log_survival(threshold + 1 - count)
+        return log_shown(count, shown + 1) - log_shown(count, any_value)
 
     # Lower end: the smallest count at which so large a value is no surprise.
-    lowest = np.full_like(shown, smallest)
+    lowest = np.full_like(shown, at.smallest)
     low = _first(lowest, highest, lambda count: log_at_least(count) > math.log(_SURPRISING))
     # Upper end: the count before the first at which so small a value is a surprise.
-    beyond = highest + 8 * law.half_width() + 8
-    high = _first(highest, beyond, lambda count: log_above(count) >= math.log1p(-_SURPRISING)) - 1
+    high = _first(highest, highest + at.far, lambda count: log_above(count) >= math.log1p(-_SURPRISING)) - 1
     return low, np.maximum(high, highest)
 
 
