@@ -4,9 +4,9 @@
 them, with what they lose against the square root of the matrix of prefix sums. It takes about five minutes.
 
 The error of a stream of L steps goes by (Σ c²)·(Σ β²), c the coefficients of the recursion and β those of
-1/((1-x)·c(x)), L of each. With c_k = Σ w_i·θ_i^(k-1) both are sums of few geometric series: 1/c(x) has as many poles
-1/φ_i as c(x) has zeros, and φ are the eigenvalues of diag(θ) - 1·wᵀ. So an evaluation takes no longer for a
-million steps than for four. Floating point throughout: what is found is private whatever it is, and the module
+1/((1-x)·c(x)), L of each. With c_k = Σ w_i·θ_i^(k-1) both are sums of few geometric series: 1/c(x) has as many
+poles 1/φ_i as c(x) has zeros, and φ are the eigenvalues of diag(θ) - 1·wᵀ. So an evaluation takes no longer for
+a million steps than for four. Floating point throughout: what is found is private whatever it is, and the module
 checks the three conditions in whole numbers.
 """
 

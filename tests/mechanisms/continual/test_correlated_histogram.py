@@ -155,7 +155,7 @@ class TestPersistence:
         assert [rows(answer) for answer in answers] == GOLDEN
 
     def test_after_other_contents_every_draw_is_another_one(self) -> None:
-        """One more event in round 2: nothing of the noise from there on is shared, for any label, however alike."""
+        """One more event in round 2: no label shares any of its noise from there on, however alike the rounds."""
         mechanism = stream(8, WideGaussian(Fraction(10**12)), 1)
         labels: Round = {f"label {i}": 5 for i in range(40)}
 

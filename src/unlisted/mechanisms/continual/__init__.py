@@ -1,1 +1,1 @@
-"""Running counts over a stream with correlated noise: the recursion, its bounds, and the histogram made of them."""
+"""Running counts over a stream with correlated noise: the recursion, its bounds, the histogram made of them."""

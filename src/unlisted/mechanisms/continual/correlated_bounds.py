@@ -1,5 +1,6 @@
-"""What the recursion can do, in bounds that are proved: how far it carries a change, how wide its noise is, how large
-its numbers get. Proofs are in `correlated_histogram.md`; everything here is whole numbers or fractions rounded up.
+"""What the recursion can do: how far it carries a change, how wide its noise gets, how large its numbers.
+
+The proofs are in `correlated_histogram.md`. Everything here is whole numbers, or fractions rounded up.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ def most_squares(recursion: Recursion, steps: int, count: int, rounds_of_unit: i
     return total
 
 
-def farthest(recursion: Recursion, steps: int, count: int, rounds_of_unit: int) -> int:
-    """Return a bound of how far a unit moves the centre of any one draw."""
+def farthest(recursion: Recursion, steps: int, count: int, rounds_of_unit: int, rounds_in_step: int) -> int:
+    """Return how far a unit's C rounds move the centre of one draw at most: in the last steps up to it."""
     bounds = lag_bounds(recursion, steps, count)
-    # However rounds fall into steps, no lag is met more often than lag 0.
-    return rounds_of_unit * bounds[0]
+    full, rest = divmod(rounds_of_unit, rounds_in_step)
+    return rounds_in_step * sum(bounds[:full]) + rest * sum(bounds[full : full + 1])
 
 
 def class_of(step: int) -> int:

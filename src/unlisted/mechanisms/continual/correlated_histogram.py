@@ -34,13 +34,14 @@ class CorrelatedHistogram:
     """After every step, release the labels whose noisy running count is above the step's threshold.
 
     The noise of a running count is that of `recursion`, driven by draws of `law` on its grid; it grows slowly and
-    smoothly with the number of steps. `thresholds` has one number for each class of steps that agree in length and
-    first five binary digits (`class_of`). With `display="sticky"` a label once shown stays, with its noisy count
-    even below the threshold; with `"live"` it comes and goes. Both cost the same. With `every=k` there is a release
-    after each k-th round only. `sensitivity` bounds what one unit adds in one round; a unit takes part in at most
-    `rounds_per_unit` rounds, or changes each of `sensitivity.items` labels in one round of its own. Guarantees:
-    (ρ, δ) of `guarantee()` for the whole life of the stream. Edge cases: an empty round is a round; after the last
-    round the stream is over; the same key, rounds and contents give the same answers byte for byte.
+    smoothly with the number of steps. `thresholds` has one number for each class of steps that agree in length
+    and first five binary digits (`class_of`). With `display="sticky"` a label once shown stays, with its noisy
+    count even below the threshold; with `"live"` it comes and goes. Both cost the same. With `every=k` there is a
+    release after each k-th round only. `sensitivity` bounds what one unit adds in one round; a unit takes part in
+    at most `rounds_per_unit` rounds, or changes each of `sensitivity.items` labels in one round of its own.
+    Guarantees: (ρ, δ) of `guarantee()` for the whole life of the stream. Edge cases: an empty round is a round;
+    after the last round the stream is over; the same key, rounds and contents give the same answers byte for
+    byte.
     """
 
     law: WideGaussian

@@ -1,4 +1,4 @@
-"""Correlated noise as a function of what it belongs to: key, label, step, and everything brought up to the step."""
+"""Correlated noise as a function of what it belongs to: key, label, step, and all that was brought up to it."""
 
 from __future__ import annotations
 

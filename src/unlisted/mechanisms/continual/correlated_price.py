@@ -84,10 +84,10 @@ class CorrelatedPrice:
         return Guarantee(unit.items * squares / (2 * self.variance), Fraction(0))
 
     def escape(self) -> Fraction:
-        """Bound from above the chance that a label only one unit holds is shown, or that a draw is not its law's."""
+        """Bound from above the chance that a label only one unit holds is shown, or that a draw is inexact."""
         unit = self.unit
         places = unit.rounds * unit.items
-        moved = farthest(self.recursion, unit.steps, unit.sensitivity.count, unit.rounds)
+        moved = farthest(self.recursion, unit.steps, unit.sensitivity.count, unit.rounds, unit.every)
         inexact = places * unit.steps * inexact_up(self.variance, moved)
         return min(Fraction(1), round_up(places * self._shown_alone() + inexact))
 
@@ -106,7 +106,7 @@ class CorrelatedPrice:
         return min(Fraction(1), _BACK_FACTOR * power_up(smooth, unit.steps) * found)
 
     def _passes(self, above: int, edge: _Edge) -> Fraction:
-        """Bound the chance that normal noise as wide as a class's is more than `above` counts, less what was lost."""
+        """Bound the chance that normal noise as wide as a class's exceeds `above` counts, less what was lost."""
         twice = ((2 * above + 1) << self.recursion.grid) - edge.twice_lost
         spread = (self.variance + _SMEAR) * edge.squares
         # x² in steps of 1/64, rounded down, so that few tails have to be computed.

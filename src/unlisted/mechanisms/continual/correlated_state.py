@@ -1,9 +1,9 @@
 """Where a stream with correlated noise stands: totals of the past, and five numbers of noise for each label.
 
 The draw of a label at a step is a function of key, label, step and the *chain* of everything brought up to that
-step. A step's noise enters all later ones, so after other contents every draw must be another one: had two copies of
-a stream one draw in common after they parted, the difference of their answers would tell the difference of their
-counts. A label that is new replays all steps with the chains of the past, which are kept, one for each step.
+step. A step's noise enters all later ones, so after other contents every draw must be another one: had two copies
+of a stream one draw in common after they parted, the difference of their answers would tell the difference of
+their counts. A label that is new replays all steps with the chains of the past, which are kept, one for each step.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class CorrelatedState:
         return cls(key, 0, LabelTable(), nobody, tags, chains, nobody.astype(bool), recursion.start(0))
 
     def after(self, counts: BoundedCounts, largest: int) -> CorrelatedState:
-        """Return the state after one more round, in which counts saturate at `largest`, so that totals never do."""
+        """Return the state after one more round; its counts saturate at `largest`, so that totals never do."""
         labels, numbers = in_order(counts)
         rows = self.labels.rows_of(labels)
         unknown = np.flatnonzero(rows < 0)
@@ -74,7 +74,7 @@ class CorrelatedState:
         )
 
     def closed(self, law: WideGaussian, recursion: Recursion) -> CorrelatedState:
-        """Return the state at the end of a step: one more draw for every label, all of them for those that are new."""
+        """Return the state at the end of a step: one more draw for every label, all of them for new ones."""
         if self.begun is None:
             return self
         before = self.chains.values[-1].tobytes() if len(self.chains) else b""

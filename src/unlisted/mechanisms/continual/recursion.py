@@ -1,9 +1,9 @@
 """The recursion that makes correlated noise in whole numbers, and the parameters that are shipped.
 
-Write w_i = b_i/2^p, θ_i = a_i/2^p, c_0 = 1 and c_k = Σ w_i·θ_i^(k-1). Noise that obeys c * n = z for independent z is
-noise on the increments of a stream; its running sum is the noise on running counts. Every step needs Σ w_i·s_i
-with s_i = Σ_j θ_i^j·n_(t-1-j) and nothing else of the past: one number per buffer. In whole numbers, on a grid that
-is 2^grid times finer than the counts:
+Write w_i = b_i/2^p, θ_i = a_i/2^p, c_0 = 1 and c_k = Σ w_i·θ_i^(k-1). Noise that obeys c * n = z for independent z
+is noise on the increments of a stream; its running sum is the noise on running counts. Every step needs Σ w_i·s_i
+with s_i = Σ_j θ_i^j·n_(t-1-j) and nothing else of the past: one number per buffer. In whole numbers, on a grid
+that is 2^grid times finer than the counts:
 
     r = (Σ b_i·S_i + 2^(p+q-1)) >> (p+q)
     n = z - r,   W = W + n,   S_i = (a_i·S_i >> p) + (n << q)

@@ -11,8 +11,8 @@
     Σ_k e^(-k²/2s_x²)·e^(-(z-2^j·k)²/2s_y²)  =  e^(-z²/2s²)·Σ_k e^(-(k-m)²/2v),     m = z·2^j·s_x²/s².
 
 The sum is at least sqrt(2πv)·(2-θ(v)); the normalisers of X and Y are at most sqrt(2πs_x²)·θ(s_x²) and
-sqrt(2πs_y²)·θ(s_y²), that of the one law is at least sqrt(2πs²), and v·s² = s_x²·s_y². So the ratio of masses is at
-least (2-θ(v)) / (θ(s_x²)·θ(s_y²)) >= (1-κ_1)(1-κ_2)(1-κ_3) >= 1-κ. ∎
+sqrt(2πs_y²)·θ(s_y²), that of the one law is at least sqrt(2πs²), and v·s² = s_x²·s_y². So the ratio of masses is
+at least (2-θ(v)) / (θ(s_x²)·θ(s_y²)) >= (1-κ_1)(1-κ_2)(1-κ_3) >= 1-κ. ∎
 
 v is close to 6, which makes κ about e^-115: charged to δ for each draw that matters, and never felt. A scale that
 one table holds is drawn from one table, and κ = 0. No draw exceeds `reach` in size: what would is set to it, so
