@@ -20,6 +20,10 @@ from unlisted.counts.weights import UNIT, Weighing
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.continual.binary_tree import largest_popcount
+from unlisted.mechanisms.continual.correlated_bounds import class_ends
+from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
+from unlisted.mechanisms.continual.recursion import Recursion
+from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
 from unlisted.mechanisms.partition_selection.from_counts import CountedLabels as SelectionFromCounts
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels as OptimalSelection
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking as SelectThenRank
@@ -235,6 +239,14 @@ def optimal(epsilon: object = 1, delta: object = "1e-6", items: object = 1) -> O
     return OptimalSelection(epsilon, delta, Sensitivity(items))
 
 
+def correlated(
+    rounds: int = 8, threshold: int = 60, items: int = 1, count: int = 1, variance: object = 4 << 12
+) -> CorrelatedHistogram:
+    classes = len(class_ends(rounds)) if isinstance(rounds, int) and rounds > 0 else 1
+    law, recursion = WideGaussian(variance), Recursion.for_steps(365).coarser(6)
+    return CorrelatedHistogram(law, recursion, (threshold,) * classes, rounds, Sensitivity(items, count))
+
+
 def budget(results: int = 40, questions: int = 4, epsilon: object = 1, delta: object = "1e-9") -> PayWhatYouGet:
     return PayWhatYouGet.of(results=results, questions=questions, epsilon=epsilon, delta=delta)
 
@@ -245,7 +257,7 @@ def _law(**scale: object) -> object:
     return DiscreteLaplace(scale.get("scale", 1))
 
 
-def _one_round(mechanism: RunningHistogram, counts: BoundedCounts, bits: Bits) -> Answer:
+def _one_round(mechanism: RunningHistogram | CorrelatedHistogram, counts: BoundedCounts, bits: Bits) -> Answer:
     return mechanism.release([counts], NoiseKey(bits.take(32)))[0]
 
 
@@ -485,6 +497,21 @@ SUBJECTS = [
             "items": Knob((1, 2, 5), "rises", "rises"),
             "count": Knob((1, 2, 5), "rises", "rises"),
             "variance": Knob((1, 4, 9), "falls", "rises"),
+        },
+        ask=_one_round,
+        cut_off_is_priced=True,
+    ),
+    Subject(
+        "CorrelatedHistogram",
+        correlated,
+        noisy=correlated(threshold=20),
+        quiet=correlated(rounds=4, threshold=20, variance=20),
+        knobs={
+            "rounds": Knob((1, 2, 3, 4, 100, 365), "rises", "rises"),
+            "threshold": Knob((40, 60, 61), "same", "falls"),
+            "items": Knob((1, 2, 5), "rises", "rises"),
+            "count": Knob((1, 2, 5), "rises", "rises"),
+            "variance": Knob((1 << 12, 4 << 12, 9 << 12), "falls", "rises"),
         },
         ask=_one_round,
         cut_off_is_priced=True,
