@@ -1,0 +1,96 @@
+"""Numbers that somebody typed into prose, where the code that is run should have put them.
+
+A number of two or more digits, or with a decimal point or an exponent, may stand in prose
+
+- between `<!--= expression -->` and `<!--/-->`, where docs/run_pages.py compares it with what the expression comes to;
+- in a table that a script writes, between two comments such as `<!-- figure: ... -->` and `<!-- end of figure -->`;
+- if a command or a program on the same page holds it: an input that the reader types (what a program *printed* is no
+  input, and goes into an expression);
+- if it is a name, or a constant of the field, as `NAMES` has them.
+
+Shares and multiples in words ("once in four", "two or three times as many") are numbers too.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tests.docs.scripts import BLOCK
+
+MARKER = re.compile(r"<!--=.*?-->[^\n]*?<!--/-->", re.DOTALL)
+WRITTEN_BY_A_SCRIPT = re.compile(r"<!-- (\w+)(?:: [^>]*?)? -->\n.*?<!-- end of \1 -->", re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+FENCE = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\([^)]*\)")
+ANCHOR = re.compile(r"\{ #[^}]*\}")
+NAMED_CODE = re.compile(r"`[^`\n]*[A-Za-z_][^`\n]*`")
+"""Code with a word in it is what a reader types; code that is only a number is a number."""
+
+NUMBER = re.compile(r"(?<![\w.,])\d(?:[\d,]*\d)?(?:\.\d+)?(?:e-?\d+)?(?![\w])")
+WORDS = re.compile(
+    r"\b(?:every other time|(?:once|twice) in (?:an?|every|two|three|four|five|ten|twenty|a hundred)\b"
+    r"|(?:two or three|three or four|two|three|four|five|ten|a hundred) times (?:as|more|less|the)"
+    r"|about (?:a|one) (?:half|third|quarter|fifth|tenth)"
+    r"|a (?:third|quarter|fifth|tenth) (?:of|more|less|higher|lower|longer|fewer))",
+    re.IGNORECASE,
+)
+
+INPUTS = ("python", "console", "toml", "sh", "http", "json")
+NAMES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\d{4}-\d\d(?:-\d\d)?",  # dates
+        r"\(?\b(?:19|20)\d\d\)?\b",  # years
+        r"\d+ [A-Z][a-z]+ \d{4}",  # dates in words
+        r"(?:OpenDP|Tumult Analytics|PipelineDP|diffprivlib|Python|PyDP|Spark|unlisted|version|Until|Apache|CC BY)[ -]\d+(?:\.\d+)+",
+        r"(?:UTF|SHA|HMAC-SHA|AES|U\+|W)[- ]?\w*\d+",  # standards
+        r"\d+-bit|\d+ bits? (?:from|of the operating)",  # the width of a key or a hash
+        r"\b[45]\d\d(?:, [45]\d\d)*(?=[ |,)`])",  # HTTP status
+        r"(?:50|95|99) %|50, 95 and 99 %|100 %",  # the chances and the confidence that every plan states
+        r"ε(?: each)? = [\d.]+|δ = [\de.-]+|ρ = [\d.]+",  # a budget that is taken as an example
+        r"\(1, 1e-0?8\)-DP",
+        r"(?:RFC|section|sec\.) \d+(?:\.\d+)*",
+        r"127\.0\.0\.1(?::\d+)?",
+    )
+)
+
+
+def typed_numbers(page: str) -> list[str]:
+    """Return the numbers of a page that nothing keeps true, each with the line it stands in."""
+    inputs = {
+        _plain(number)
+        for block in BLOCK.finditer(page)
+        if block["kind"] in INPUTS
+        for number in NUMBER.findall(_typed(block["kind"], block["body"]))
+    }
+    found = []
+    for line in prose(page).splitlines():
+        rest = line
+        for name in NAMES:
+            rest = name.sub(" ", rest)
+        found += [f"{number}: {line.strip()}" for number in NUMBER.findall(rest) if _counts(number, inputs)]
+        found += [f"{words}: {line.strip()}" for words in WORDS.findall(line)]
+    return found
+
+
+def prose(page: str) -> str:
+    """Return what a reader reads and nobody runs."""
+    for kept in (MARKER, WRITTEN_BY_A_SCRIPT, FENCE, COMMENT):
+        page = kept.sub(" ", page)
+    return NAMED_CODE.sub(" ", ANCHOR.sub("", LINK.sub("]", page)))
+
+
+def _typed(kind: str, body: str) -> str:
+    """Return the part of a block that the reader types: of a console block the commands alone."""
+    if kind != "console":
+        return body
+    return "".join(re.findall(r"^\$ (?:.*\\\n)*.*\n", body, re.MULTILINE))
+
+
+def _plain(number: str) -> str:
+    return number.replace(",", "")
+
+
+def _counts(number: str, inputs: set[str]) -> bool:
+    plain = _plain(number)
+    return len(plain) > 1 and plain not in inputs
