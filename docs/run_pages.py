@@ -54,6 +54,9 @@ PART = re.compile(
 STARTS_A_LINE = re.compile(r"^[\s>]*(?:[-*+]|\d+\.)?\s*$")
 """What stands before a comment that Markdown would take for a block of its own."""
 
+READ_AS_COMMENT = re.compile(r"(?:(?!\]\[|\]\(|[`|\\]|--).)*", re.DOTALL)
+"""What may stand in an expression: neither what the site takes for a link or for code, nor what ends a table's cell."""
+
 ELSEWHERE = 'title="with a '
 SAME, EXAMPLE = 'title="prints"', 'title="prints, for example"'
 WIDTH = "100"
@@ -92,10 +95,11 @@ class Page:
         """Run a part, and return what should stand in it."""
         if part["expression"] is None:
             return self._body(part["kind"], part["options"], part["body"], line, write=write)
-        if STARTS_A_LINE.match(part.string[part.string.rfind("\n", 0, part.start()) + 1 : part.start()]):
-            raise PageError(
-                f"{self.path.name}, line {line}: a number must not start a line; Markdown would end the paragraph"
-            )
+        before = part.string[part.string.rfind("\n", 0, part.start()) + 1 : part.start()]
+        if STARTS_A_LINE.match(before):
+            raise PageError(f"{self.path.name}, line {line}: do not start a line so: Markdown ends the paragraph")
+        if not READ_AS_COMMENT.fullmatch(part["expression"]):
+            raise PageError(f"{self.path.name}, line {line}: name that in a run block: Markdown sees a link or code")
         value = self._value(part["expression"], line)
         if not write and value != part["said"]:
             raise PageError(

@@ -23,8 +23,7 @@ COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 FENCE = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\([^)]*\)")
 ANCHOR = re.compile(r"\{ #[^}]*\}")
-NAMED_CODE = re.compile(r"`[^`\n]*[A-Za-z_][^`\n]*`")
-"""Code with a word in it is what a reader types; code that is only a number is a number."""
+CODE = re.compile(r"`([^`\n]*)`")
 
 NUMBER = re.compile(r"(?<![\w.,])\d(?:[\d,]*\d)?(?:\.\d+)?(?:e-?\d+)?(?![\w])")
 WORDS = re.compile(
@@ -39,13 +38,14 @@ INPUTS = ("python", "console", "toml", "sh", "http", "json")
 NAMES = tuple(
     re.compile(pattern)
     for pattern in (
+        r"^\| \d+ \||^\d+\. ",  # steps
         r"\d{4}-\d\d(?:-\d\d)?",  # dates
         r"\(?\b(?:19|20)\d\d\)?\b",  # years
         r"\d+ [A-Z][a-z]+ \d{4}",  # dates in words
         r"(?:OpenDP|Tumult Analytics|PipelineDP|diffprivlib|Python|PyDP|Spark|unlisted|version|Until|Apache|CC BY)[ -]\d+(?:\.\d+)+",
         r"(?:UTF|SHA|HMAC-SHA|AES|U\+|W)[- ]?\w*\d+",  # standards
         r"\d+-bit|\d+ bits? (?:from|of the operating)",  # the width of a key or a hash
-        r"\b[45]\d\d(?:, [45]\d\d)*(?=[ |,)`])",  # HTTP status
+        r"^\| [45]\d\d(?:, [45]\d\d)*(?=[ ,])|\([45]\d\d\)",  # HTTP status
         r"(?:50|95|99) %|50, 95 and 99 %|100 %",  # the chances and the confidence that every plan states
         r"ε(?: each)? = [\d.]+|δ = [\de.-]+|ρ = [\d.]+",  # a budget that is taken as an example
         r"\(1, 1e-0?8\)-DP",
@@ -77,7 +77,9 @@ def prose(page: str) -> str:
     """Return what a reader reads and nobody runs."""
     for kept in (MARKER, WRITTEN_BY_A_SCRIPT, FENCE, COMMENT):
         page = kept.sub(" ", page)
-    return NAMED_CODE.sub(" ", ANCHOR.sub("", LINK.sub("]", page)))
+    # Code with a word in it is what a reader types; code that is only a number is a number.
+    page = CODE.sub(lambda code: " " if re.search(r"[A-Za-z_]", code[1]) else code[0], page)
+    return ANCHOR.sub("", LINK.sub("]", page))
 
 
 def _typed(kind: str, body: str) -> str:
