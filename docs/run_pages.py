@@ -1,7 +1,7 @@
 """Run what the pages show, in order and in a fresh folder for each page, and compare it with what they say.
 
-The blocks of a page share their names, as if you had typed them one after the other. What a block printed stands in
-the block after it:
+The blocks of a page share their names, as if you had typed them one after the other. What a block printed stands
+in the block after it:
 
     ```text title="prints"                 the same on every run, and compared
     ```text title="prints, for example"    has noise in it, and is not
@@ -55,7 +55,7 @@ STARTS_A_LINE = re.compile(r"^[\s>]*(?:[-*+]|\d+\.)?\s*$")
 """What stands before a comment that Markdown would take for a block of its own."""
 
 READ_AS_COMMENT = re.compile(r"(?:(?!\]\[|\]\(|[`|\\]|--).)*", re.DOTALL)
-"""What may stand in an expression: neither what the site takes for a link or for code, nor what ends a table's cell."""
+"""What may stand in an expression: no link and no code as the site reads them, no end of a table's cell."""
 
 ELSEWHERE = 'title="with a '
 SAME, EXAMPLE = 'title="prints"', 'title="prints, for example"'
@@ -99,7 +99,9 @@ class Page:
         if STARTS_A_LINE.match(before):
             raise PageError(f"{self.path.name}, line {line}: do not start a line so: Markdown ends the paragraph")
         if not READ_AS_COMMENT.fullmatch(part["expression"]):
-            raise PageError(f"{self.path.name}, line {line}: name that in a run block: Markdown sees a link or code")
+            raise PageError(
+                f"{self.path.name}, line {line}: name that in a run block: Markdown sees a link or code"
+            )
         value = self._value(part["expression"], line)
         if not write and value != part["said"]:
             raise PageError(
@@ -147,7 +149,7 @@ class Page:
         return "".join(f"{shown.rstrip()}\n" for shown in printed.getvalue().splitlines())
 
     def _commands(self, body: str, line: int) -> Iterator[tuple[str, str]]:
-        """Split a console block into commands, which may go on after a backslash, and what each of them printed."""
+        """Split a console block into commands, which may go on after a backslash, and what each printed."""
         if not body.startswith("$ unlisted"):
             raise PageError(f"{self.path.name}, line {line}: a console block begins with `$ unlisted`")
         for one in re.split(r"^(?=\$ )", body, flags=re.MULTILINE)[1:]:

@@ -2,10 +2,10 @@
 
 A number of two or more digits, or with a decimal point or an exponent, may stand in prose
 
-- between `<!--= expression -->` and `<!--/-->`, where docs/run_pages.py compares it with what the expression comes to;
-- in a table that a script writes, between two comments such as `<!-- figure: ... -->` and `<!-- end of figure -->`;
-- if a command or a program on the same page holds it: an input that the reader types (what a program *printed* is no
-  input, and goes into an expression);
+- between `<!--= expression -->` and `<!--/-->`, where docs/run_pages.py compares it with what the expression is;
+- in a table that a script writes, between comments such as `<!-- figure: ... -->` and `<!-- end of figure -->`;
+- if a command or a program on the same page holds it: an input that the reader types. What a program *printed* is
+  no input, and goes into an expression;
 - if it is a name, or a constant of the field, as `NAMES` has them.
 
 Shares and multiples in words ("once in four", "two or three times as many") are numbers too.
@@ -42,15 +42,13 @@ NAMES = tuple(
         r"\d{4}-\d\d(?:-\d\d)?",  # dates
         r"\(?\b(?:19|20)\d\d\)?\b",  # years
         r"\d+ [A-Z][a-z]+ \d{4}",  # dates in words
-        r"(?:OpenDP|Tumult Analytics|PipelineDP|diffprivlib|Python|PyDP|Spark|unlisted|version|Until|Apache|CC BY)[ -]\d+(?:\.\d+)+",
-        r"(?:UTF|SHA|HMAC-SHA|AES|U\+|W)[- ]?\w*\d+",  # standards
-        r"\d+-bit|\d+ bits? (?:from|of the operating)",  # the width of a key or a hash
+        r"(?:OpenDP|Tumult Analytics|PipelineDP|Python|Spark|unlisted|version|Until|Apache)[ -]\d+(?:\.\d+)+",
+        r"CC BY 4\.0",
+        r"(?:UTF|SHA)-\d+|U\+\w+",  # standards
+        r"\d+-bit",  # the width of a key or a hash
         r"^\| [45]\d\d(?:, [45]\d\d)*(?=[ ,])|\([45]\d\d\)",  # HTTP status
-        r"(?:50|95|99) %|50, 95 and 99 %|100 %",  # the chances and the confidence that every plan states
-        r"ε(?: each)? = [\d.]+|δ = [\de.-]+|ρ = [\d.]+",  # a budget that is taken as an example
-        r"\(1, 1e-0?8\)-DP",
-        r"(?:RFC|section|sec\.) \d+(?:\.\d+)*",
-        r"127\.0\.0\.1(?::\d+)?",
+        r"(?:50|95|99) %|50, 95 and 99 %",  # the chances and the confidence that every plan states
+        r"ε = 0\.1\b|δ′? = 1e-\d+|\(1, 1e-08\)-DP",  # a budget that is taken as an example
     )
 )
 
