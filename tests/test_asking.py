@@ -58,7 +58,7 @@ PLANS = {
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_plan_touches_no_data(plan: str) -> None:
     made = PLANS[plan](ul.table(Untouchable(), user="user"))
-    assert "Promise" in str(made)
+    assert "Guarantee" in str(made)
     assert made.preview()["guarantee"]["epsilon"] <= 6
     assert made.accuracy.curve()
     with pytest.raises(AssertionError, match="touched"):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import Any, NoReturn, Unpack, cast
@@ -108,7 +108,7 @@ class RemoteTable:
     def release(self, entry: int) -> Release:
         """Return a past release by its entry, at no cost."""
         found = self._calls.get("v1", "datasets", self.name, "releases", str(entry), accept=RELEASE_TYPE)
-        return replace(Release.from_bytes(found.body), stamp=found.json_header(STAMP_HEADER))
+        return Release.from_bytes(found.body, stamp=found.json_header(STAMP_HEADER))
 
     def histogram(
         self,

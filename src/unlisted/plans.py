@@ -178,10 +178,13 @@ class Plan:
             release = self._answered(data)
             if release is None:
                 raise ChargedFailureError
-            return release.to_bytes(), release.guarantee
+            assert release.spent is not None  # an account pays
+            return release.to_bytes(), release.spent
 
         paid = account.pay(self.bill(data), deliver, idempotency_key)
-        return replace(Release.from_bytes(paid.release), stamp=paid.stamp)
+        # The question's name holds the mechanism: what answered it before promised the same. A release of
+        # version 0.1 does not say it itself.
+        return replace(Release.from_bytes(paid.release, stamp=paid.stamp), guarantee=self.guarantee)
 
     def _answered(self, data: Data) -> Release | None:
         """Count and release; None if that failed, which the owner's log then tells about."""
@@ -198,9 +201,9 @@ class Plan:
         # An empty answer looks the same whatever the labels are that it does not show.
         labels = answer.labels if len(answer) or data.is_typed else pa.nulls(0, pa.string())
         columns = {**item_columns(labels, data.items), **_number_columns(self.mechanism, answer)}
-        # Only an account that reserved the ceiling first may hand the rest back.
-        cost = self.guarantee if self.account is None else answer.spent
-        return Release(pa.table(columns), complete, cost, self.at_delta, self.as_dict())
+        # Only an account that reserved the ceiling first may hand the rest back, and it counts ρ and δ alone.
+        spent = None if self.account is None else Guarantee(answer.spent.rho, answer.spent.delta)
+        return Release(pa.table(columns), complete, self.guarantee, self.at_delta, self.as_dict(), spent=spent)
 
     def __repr__(self) -> str:
         return "\n".join(_lines(self))
@@ -244,7 +247,7 @@ def _lines(plan: Plan) -> list[str]:
         lines.append(f"Counts are within ±{expected.half_width:,} of the {counted} count, 95 % of the time")
     lines.append(f"Why: {plan.reason}")
     if plan.account is not None:
-        only = ", which pays only for what comes back" if isinstance(mechanism, RANKINGS) else ""
+        only = ", charged for the draws that are made" if isinstance(mechanism, RANKINGS) else ""
         lines.append(f"Paid by: the account {plan.account.name!r}{only}")
     if plan.data is None:
         lines.append("A preview: no data was named, none was touched.")

@@ -79,7 +79,7 @@ def hostile() -> ul.Release:
 def test_json_is_one_object(verb: str, rows: Path) -> None:
     done = unlisted(verb, rows, *SHELL, *VERBS[verb], "--format", "json")
     found = json.loads(done.data)
-    assert list(found) == ["rows", "complete", "guarantee", "plan"]
+    assert list(found) == ["rows", "complete", "guarantee", "spent", "plan"]
     assert list(found["guarantee"]) == ["rho", "delta", "epsilon", "at_delta"]
     assert list(found["plan"])[:3] == ["mechanism", "threshold", "noise"]
     assert isinstance(found["complete"], bool)
