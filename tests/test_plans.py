@@ -21,7 +21,7 @@ from unlisted.planning import histogram_plan, top_histogram_plan
 from unlisted.tables.failures import OWNER_LOG
 from unlisted.tables.question import Question
 
-FIXED = "could not be answered; charged; see the log"
+FIXED = "could not be answered; no account pays, so nothing was charged; see the log"
 NAMES = {
     "histogram": "threshold_histogram",
     "top_histogram": "top_histogram",

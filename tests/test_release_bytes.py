@@ -81,10 +81,11 @@ def test_items_of_several_columns_come_back() -> None:
     direct=st.none() | st.tuples(st.fractions(0, 100), st.fractions(0, 1)),
     complete=st.booleans(),
     hours=st.integers(-12, 12),
-    spent=st.none() | st.builds(Guarantee, st.fractions(0, 100), st.fractions(0, 1)),
+    is_paid=st.booleans(),
 )
-def test_whatever_is_released_comes_back(labels, rho, delta, direct, complete, hours, spent) -> None:
+def test_whatever_is_released_comes_back(labels, rho, delta, direct, *, complete, hours, is_paid) -> None:
     promised = Guarantee(rho, delta, None if direct is None else EpsilonDelta(*direct))
+    spent = Guarantee(rho / 3, delta / 7) if is_paid else None
     time = datetime(2026, 11, 15, tzinfo=timezone(timedelta(hours=hours)))
     labels = pa.array(labels, pa.string())
     first = released(labels, guarantee=promised, complete=complete, time=time, spent=spent)

@@ -233,9 +233,15 @@ class _RemoteAccount:
 
     def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:  # noqa: ARG002
         """Send the question. The answer is made there, so nothing is delivered from here."""
-        headers = {"Idempotency-Key": idempotency_key or secrets.token_urlsafe(16), "Accept": RELEASE_TYPE}
+        key = idempotency_key or secrets.token_urlsafe(16)
+        headers = {"Idempotency-Key": key, "Accept": RELEASE_TYPE}
         body = {**self.asked, "plan_sha256": bill.question}
-        found = self.calls.post("v1", "datasets", self.about["name"], "releases", body=body, headers=headers)
+        try:
+            found = self.calls.post("v1", "datasets", self.about["name"], "releases", body=body, headers=headers)
+        except KeyboardInterrupt as stop:
+            again = f"Run it again with idempotency_key={key!r}: it is then charged once at most."
+            stop.add_note(f"The service may have charged the account {self.name!r} for it. {again}")
+            raise
         stamp = found.json_header(STAMP_HEADER)
         return Paid(found.body, stamp["dataset"], stamp["account"], stamp["entry"], stamp["hash"])
 

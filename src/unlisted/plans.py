@@ -37,9 +37,12 @@ from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.releases import Release, frozen, guarantee_as_dict, item_columns, promise, short_up, shown_up, thawed
 from unlisted.tables.failures import charged
+from unlisted.tables.interrupts import outcome_of
 
 if TYPE_CHECKING:
     import altair
+
+_UNPAID = "no account pays, so nothing was charged"
 
 Counted = Callable[[Mechanism], AbstractContextManager[BoundedCounts | CountProfile | Scales]]
 """What gives a mechanism its counts, or scales for labels, inside one unchanging state of the data."""
@@ -150,9 +153,11 @@ class Plan:
             hint = "Without an account nothing is kept, so nothing can be asked again."
             raise InvalidArgumentError("idempotency_key", idempotency_key, "given with an account", hint)
         release = self._answered(self.data)
-        if release is None:
-            # Raised anew, out here: neither the cause nor a frame that saw data hangs on what the caller gets.
-            raise ChargedFailureError
+        if isinstance(release, ChargedFailureError):
+            raise ChargedFailureError(_UNPAID)
+        if isinstance(release, BaseException):
+            release.add_note(f"{_UNPAID.capitalize()}.")
+            raise release
         return release
 
     def bill(self, data: Data) -> Bill:
@@ -176,8 +181,8 @@ class Plan:
 
         def deliver() -> tuple[bytes, Guarantee]:
             release = self._answered(data)
-            if release is None:
-                raise ChargedFailureError
+            if isinstance(release, BaseException):
+                raise release
             assert release.spent is not None  # an account pays
             return release.to_bytes(), release.spent
 
@@ -186,15 +191,16 @@ class Plan:
         # version 0.1 does not say it itself.
         return replace(Release.from_bytes(paid.release, stamp=paid.stamp), guarantee=self.guarantee)
 
-    def _answered(self, data: Data) -> Release | None:
-        """Count and release; None if that failed, which the owner's log then tells about."""
-        try:
+    def _answered(self, data: Data) -> Release | BaseException:
+        """Count and release, or return what came in between: Ctrl-C, or a failure; its cause is the owner's."""
+
+        def answer() -> Release:
             with charged():
                 with data.counted(self.mechanism) as counts:
-                    answer = self.mechanism.release(counts)  # type: ignore[arg-type]
-                return self._released(answer, data)
-        except ChargedFailureError:
-            return None
+                    found = self.mechanism.release(counts)  # type: ignore[arg-type]
+                return self._released(found, data)
+
+        return outcome_of(answer)
 
     def _released(self, answer: Answer, data: Data) -> Release:
         complete = not answer.stopped if self.complete is None else self.complete

@@ -105,7 +105,7 @@ def _draws_not_made(header: Mapping[str, Any], rows: int) -> int:
         return 0
     fetched, stopped = plan.get("fetch", "all"), plan["mechanism"] == "top_k"  # there ⊥ is a draw too
     most = plan["k"] if fetched == "all" else min(plan["k"], fetched + 1)
-    return max(0, int(most) - rows - stopped)
+    return int(max(0, most - rows - stopped))
 
 
 def _draw_price(plan: Mapping[str, Any]) -> Guarantee:

@@ -208,7 +208,7 @@ def guarantee_as_dict(guarantee: Guarantee, at_delta: Fraction) -> dict[str, Any
 
 
 def spent_as_dict(spent: Guarantee) -> dict[str, Any]:
-    """Return what an account was charged as numbers for display, each rounded up: the two that a ledger adds up."""
+    """Return what an account was charged as numbers for display, each rounded up: what its ledger adds up."""
     return {"rho": shown_up(spent.rho), "delta": shown_up(spent.delta)}
 
 

@@ -20,7 +20,7 @@ from unlisted.cli.exits import exits
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, InvalidCountsError
 
 QUESTION = (*SHELL, "--items-per-user", BOUND)
-FIXED = "unlisted: could not be answered; charged; see the log"
+FIXED = "unlisted: could not be answered; no account pays, so nothing was charged; see the log"
 
 
 def tidy(done: Done) -> None:

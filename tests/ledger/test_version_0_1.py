@@ -1,4 +1,4 @@
-"""A ledger and receipts that version 0.1 wrote: they open, verify and go on, and what they say is read as it was meant.
+"""A ledger and receipts that version 0.1 wrote: they open, verify and go on, and are read as they were meant.
 
 A release had one guarantee then. For a ranking that an account paid for, it was what was spent.
 """

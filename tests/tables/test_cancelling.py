@@ -68,7 +68,7 @@ def run_until_stopped(plan: Plan) -> BaseException | None:
 def test_a_running_question_is_stopped_inside_the_engine(engine: str, request: pytest.FixtureRequest) -> None:
     failure = run_until_stopped(request.getfixturevalue(engine))
     assert isinstance(failure, ChargedFailureError)
-    assert str(failure) == "could not be answered; charged; see the log"
+    assert str(failure) == "could not be answered; no account pays, so nothing was charged; see the log"
 
 
 def test_a_question_that_was_cancelled_before_does_not_begin() -> None:

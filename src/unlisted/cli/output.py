@@ -13,7 +13,7 @@ import typer
 
 from unlisted.cli.exits import CHARGED
 from unlisted.cli.options import FormatChoice, OutputOptions
-from unlisted.cli.stopping import stoppable, what_is_kept
+from unlisted.cli.stopping import stoppable
 from unlisted.cli.writing import require_writable, write_file
 from unlisted.errors import InvalidArgumentError
 from unlisted.formats import as_csv, as_json, as_parquet
@@ -36,7 +36,7 @@ _WRITERS: dict[FormatChoice, Callable[[Release], bytes]] = {
 def run_and_write(plan: Plan, options: OutputOptions, source: str, idempotency_key: str | None = None) -> None:
     """Run a plan and put its release where it was asked for."""
     check_writable(options, source)
-    with stoppable(what_is_kept(plan.account)), working("Counting"):
+    with stoppable(), working("Counting"):
         release = plan.run(idempotency_key=idempotency_key)
     write_release(release, options)
     if release.stamp is not None:

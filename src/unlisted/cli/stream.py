@@ -215,8 +215,7 @@ def push(folder: FolderArgument, brought: RoundOptions, written: OutputOptions) 
     """Take in one round and write its release. The same round again gives the same release."""
     check_writable(written, brought.source)
     into = Stream.open(folder)
-    again = "a round that was not taken in can be pushed again and costs nothing more"
-    with stoppable(again), working("Counting"):
+    with stoppable(), working("Counting"):
         release = into.push(brought.rows(into), number=brought.round, fill_gaps=brought.fill_gaps)
     if release is None:
         every = into.settings.release_every

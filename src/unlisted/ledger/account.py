@@ -41,7 +41,7 @@ from unlisted.ledger.periods import period_of
 from unlisted.ledger.schema import questions
 from unlisted.ledger.state import AccountState, DatasetState, Held
 from unlisted.ledger.terms import Terms
-from unlisted.ledger.words import refusal
+from unlisted.ledger.words import refusal, was_charged
 from unlisted.privacy.guarantee import Guarantee
 
 _MINE = sa.select(questions).where(questions.c.account == sa.bindparam("account"))
@@ -90,14 +90,21 @@ class Account:
             if isinstance(failure, UncertainError) or not isinstance(failure, UnlistedError):
                 # If it was reserved after all, whoever asks next may forfeit it.
                 give_up(owner)
+            if isinstance(failure, KeyboardInterrupt):
+                failure.add_note(f"Whether the account {self.name!r} was charged, its history says.")
             raise
         if isinstance(begun, Paid):
             return begun
+        drawn = False
         try:
             release, used = deliver()
+            drawn = True
             return self._settle(begun, concerns, release, used)
-        except BaseException:
+        except BaseException as failure:
             self._forfeit(begun.number, concerns, owner)
+            if isinstance(failure, KeyboardInterrupt):
+                # What was drawn may have been settled just before.
+                failure.add_note(was_charged(self.name, begun.held.amount, at_most=drawn))
             raise
 
     def _book(self, concerns: frozenset[Hashable], step: Callable[[Change], Value]) -> Value:
@@ -198,9 +205,11 @@ class Account:
         """Say that a reservation stays spent. If that cannot be written it stays reserved, which is the same."""
         try:
             self._book(concerns, lambda change: forfeit(change, number))
-        except LedgerError:
+        except BaseException as failure:
             # Else the same question would count as being answered for as long as this process lives.
             give_up(owner)
+            if not isinstance(failure, LedgerError):
+                raise
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from unlisted.ledger.amounts import Amount
 from unlisted.privacy.guarantee import Guarantee
+from unlisted.releases import short_up
 
 if TYPE_CHECKING:
     from unlisted.ledger.account import Balance
@@ -25,6 +27,13 @@ def refusal(asked: Guarantee, balance: Balance, result: Guarantee | None, result
         f"ρ = {float(left.rho):.6g} and δ = {float(left.delta):.6g} are left {where}: {enough}. "
         "Nothing was charged."
     )
+
+
+def was_charged(account: str, ceiling: Amount, *, at_most: bool) -> str:
+    """Say what a question that was stopped costs: all that it could have cost, or less if it was just answered."""
+    held = ceiling.guarantee()
+    amount = f"ρ = {short_up(held.rho, 6)}, δ = {short_up(held.delta, 3)}"
+    return f"The account {account!r} was charged {'at most ' if at_most else ''}{amount}."
 
 
 def enough_for(left: Guarantee, result: Guarantee, epsilon: Fraction) -> str:

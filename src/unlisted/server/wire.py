@@ -126,8 +126,7 @@ class Stamp(BaseModel):
 
 
 class Spent(BaseModel):
-    """What the account was charged, rounded up. These are the numbers to add up: of a ranking that ended early,
-    less than its guarantee."""
+    """What the account was charged, rounded up: of a ranking that ended early, less than its guarantee."""
 
     rho: float
     delta: float
