@@ -232,7 +232,10 @@ def test_what_the_schema_shows_is_refused_before_a_row_is_read(
 
 def test_what_fails_after_a_row_was_read_has_one_message() -> None:
     plan = ul.table(unreadable_rows(), user="user").histogram("dish", budget=BUDGET, items_per_user=BOUND)
-    with pytest.raises(ul.ChargedFailureError, match=r"^could not be answered; no account pays, so nothing was charged; see the log$"):
+    with pytest.raises(
+        ul.ChargedFailureError,
+        match=r"^could not be answered; no account pays, so nothing was charged; see the log$",
+    ):
         plan.run()
 
 

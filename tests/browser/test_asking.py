@@ -66,10 +66,16 @@ def test_the_preview_follows_the_form(visitor: Open) -> None:
     window = visitor(**KINDS["light"]).sign_in()
     window.go("/datasets/searches/ask")
     address, before = window.page.url, window.text("#preview")
-    slider = window.page.get_by_role("slider")
+    slider, held = window.page.get_by_role("slider"), []
+    # The preview is held back until the page was looked at without it.
+    window.page.route("**/preview", held.append)
     slider.focus()
-    slider.press("ArrowRight")
+    with window.page.expect_request("**/preview"):
+        slider.press("ArrowRight")
     assert window.page.locator("#preview button").is_disabled()
+    window.page.unroute("**/preview")
+    for route in held:
+        route.continue_()
     window.page.wait_for_selector("#preview:not([aria-busy]) button:enabled")
     assert window.page.locator("#epsilon").input_value() == "1.1"
     assert window.text("#preview") != before

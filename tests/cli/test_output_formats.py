@@ -277,7 +277,7 @@ def test_what_is_no_file_is_written_to_and_never_replaced(tmp_path: Path) -> Non
     reader.start()
     assert may_be_written(pipe)
     write_file(pipe, b"answer")
-    reader.join(timeout=30)
+    reader.join()
     assert read == [b"answer"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 

@@ -9,15 +9,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
-from tests.ledger.books import bill, budget, cost, delivers, eventually, held_up
+from tests.ledger.books import PATIENCE_SECONDS, bill, budget, cost, delivers, eventually, held_up
 
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, LedgerError
 from unlisted.ledger.account import Account, forfeit
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import datasets
 from unlisted.ledger.verify import verify
-
-PATIENCE_SECONDS = 60
 
 
 @pytest.fixture

@@ -55,12 +55,12 @@ def run_until_stopped(plan: Plan) -> BaseException | None:
 
     worker = threading.Thread(target=work)
     worker.start()
-    for _ in range(600):
+    for _ in range(6000):
         if not worker.is_alive():
             break
         time.sleep(0.1)
         cancellation.cancel()
-    worker.join(1)
+    worker.join(0)
     return raised[0] if raised else None
 
 

@@ -193,7 +193,7 @@ class RoundOptions:
 @stream.command("create")
 @grouped
 def create(folder: FolderArgument, course: CourseOptions, spent: BudgetOptions) -> None:
-    """Create a stream. Its whole guarantee, for all rounds, is paid now and once."""
+    """Create a stream. If an account pays, it is charged now, once, for all rounds."""
     if spent.idempotency_key is not None:
         hint = "A folder is created once; open it the next time."
         raise InvalidArgumentError("--idempotency-key", spent.idempotency_key, "left out", hint)

@@ -1,7 +1,7 @@
 """Refusals as `application/problem+json`: what is wrong, what to do next, and whether it was charged.
 
 The words are those of the errors themselves, which never quote data. Whatever nobody foresaw becomes one fixed
-sentence, and its cause goes to the owner's log.
+sentence, and its cause goes to the owner's log; whether it was charged is then not known, and said so: null.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from unlisted.errors import (
 from unlisted.tables.failures import OWNER_LOG
 
 MEDIA_TYPE = "application/problem+json"
-UNFORESEEN = "The request could not be answered; see the log."
+UNFORESEEN = "The request could not be answered; see the log. A question may have been charged."
 
 
 def problem(status: int, kind: str, detail: str, headers: dict[str, str] | None = None, **more: Any) -> Response:
@@ -99,4 +99,4 @@ async def _usual(_: Request, error: Exception) -> Response:
 
 async def _unforeseen(_: Request, error: Exception) -> Response:
     OWNER_LOG.error("A request failed in a way that nobody foresaw.", exc_info=error)
-    return problem(500, "failed", UNFORESEEN)
+    return problem(500, "failed", UNFORESEEN, charged=None)

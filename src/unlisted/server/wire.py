@@ -238,7 +238,10 @@ class EntryBody(BaseModel):
 
 
 class Problem(BaseModel):
-    """What is wrong and what to do next (RFC 9457). `charged` says whether it was paid for all the same."""
+    """What is wrong and what to do next (RFC 9457).
+
+    `charged` says whether it was paid for all the same; null where nobody can know.
+    """
 
     model_config = ConfigDict(extra="allow")
 
@@ -246,4 +249,4 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str
-    charged: bool
+    charged: bool | None
