@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -67,15 +68,19 @@ def test_the_preview_follows_the_form(visitor: Open) -> None:
     window.go("/datasets/searches/ask")
     address, before = window.page.url, window.text("#preview")
     slider, held = window.page.get_by_role("slider"), []
-    # The preview is held back until the page was looked at without it.
-    window.page.route("**/preview", held.append)
+
+    def hold_back(route: Any) -> None:
+        """Keep the preview away until the page was looked at without it."""
+        held.append(route)
+
+    window.page.route("**/preview", hold_back)
     slider.focus()
     with window.page.expect_request("**/preview"):
         slider.press("ArrowRight")
     assert window.page.locator("#preview button").is_disabled()
-    window.page.unroute("**/preview")
     for route in held:
         route.continue_()
+    window.page.unroute("**/preview")
     window.page.wait_for_selector("#preview:not([aria-busy]) button:enabled")
     assert window.page.locator("#epsilon").input_value() == "1.1"
     assert window.text("#preview") != before

@@ -68,7 +68,11 @@ class _Interrupts:
                 self._raised = raised
                 raise
 
-        signal.signal(signal.SIGINT, pressed)
+        try:
+            signal.signal(signal.SIGINT, pressed)
+        except ValueError:  # an interpreter inside another one, which gets all the signals
+            yield
+            return
         try:
             # Somebody else's handler may not want anything to stop.
             with _passed_on_to(self._cancellation) if before is signal.default_int_handler else nullcontext():
