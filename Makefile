@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TESTED := polars,pandas,postgres,spark,ibis,charts,ledger,server
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test java chromium lint types test-long audit bench bench-peers docs clean
+.PHONY: demo test test-busy java chromium lint types test-long audit bench bench-peers docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/unlisted demo
@@ -27,6 +27,12 @@ chromium:
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } || \
 	  echo "No Chromium: the browser tests will be skipped."
+
+# The same beside four busy loops: no test may depend on how fast the machine is.
+test-busy: $(VENV)/.test java chromium
+	@for loop in 1 2 3 4; do $(BIN)/python -c "while True: pass" & loops="$$loops $$!"; done; \
+	trap 'kill $$loops' EXIT INT TERM; \
+	$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest

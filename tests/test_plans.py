@@ -20,7 +20,7 @@ from unlisted.query.planner import plan_of
 from unlisted.query.questions import KINDS, Histogram
 from unlisted.tables.failures import OWNER_LOG
 
-FIXED = "could not be answered; charged; see the log"
+FIXED = "could not be answered; no account pays, so nothing was charged; see the log"
 NAMES = {
     "histogram": "threshold_histogram",
     "top_histogram": "top_histogram",
@@ -203,7 +203,12 @@ def failing_frame(_folder: Path) -> ul.Plan:
     return ul.table(stream, user="user").histogram("dish", budget=BUDGET, items_per_user=BOUND)
 
 
-@pytest.mark.parametrize("fails", [deleted, damaged, failing_frame])
+def test_a_file_that_is_gone_is_refused_before_anything_is_charged(tmp_path: Path) -> None:
+    with pytest.raises(ul.InvalidArgumentError, match="that can be read"):
+        deleted(tmp_path).run()
+
+
+@pytest.mark.parametrize("fails", [damaged, failing_frame])
 def test_every_failure_after_data_was_touched_is_the_same_to_the_caller(fails: Any, tmp_path: Path) -> None:
     plan = fails(tmp_path)
     with kept_by(OWNER_LOG) as owners, pytest.raises(ul.ChargedFailureError) as failure:

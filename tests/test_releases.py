@@ -357,7 +357,7 @@ def test_a_release_is_shown_as_a_table(release: ul.Release) -> None:
     lines = repr(release).splitlines()
     assert lines[0].startswith(f"Release of {len(COMMON)} rows")
     assert [line.split()[0] for line in lines[3:-1]] == list(COMMON)
-    assert lines[-1].startswith("Promise: ")
+    assert lines[-1].startswith("Guarantee: ")
 
 
 def test_only_the_first_rows_are_shown() -> None:
@@ -422,7 +422,7 @@ def test_an_amount_is_never_shown_below_itself() -> None:
 
 def test_a_promise_rounds_every_number_up() -> None:
     line = promise(ul.Guarantee(Fraction("0.12345678"), Fraction("1.2345e-9")), Fraction("2e-9"))
-    assert line.startswith("Promise: 1.24e-09-approximate 0.123457-CDP, which is (")
+    assert line.startswith("Guarantee: 1.24e-09-approximate 0.123457-CDP, which is (")
     assert line.endswith(", 2e-09)-DP.")
 
 

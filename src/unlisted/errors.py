@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from numbers import Number
+from typing import Any
 
 __all__ = [
     "AccessError",
@@ -100,13 +101,18 @@ class StreamError(UnlistedError):
 
 
 class ChargedFailureError(UnlistedError):
-    """Something failed after data was touched. The price stays charged, whatever the cause.
+    """Something failed after data was touched. Where an account pays the price stays charged, whatever the cause.
 
-    The message is fixed: a cause could depend on the data, so it goes to the log of whoever owns the data.
+    The message is fixed: a cause could depend on the data, so it goes to the log of whoever owns the data. What it
+    says of the price, `consequence`, depends on who pays and on nothing else.
     """
 
-    def __init__(self) -> None:
-        super().__init__("could not be answered; charged; see the log")
+    def __init__(self, consequence: str = "charged") -> None:
+        self.consequence = consequence
+        super().__init__(f"could not be answered; {consequence}; see the log")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.consequence,)
 
 
 def _shown(value: object) -> str:

@@ -43,7 +43,7 @@ from unlisted.ledger.schema import questions
 from unlisted.ledger.sources import require_own_source
 from unlisted.ledger.state import AccountState, DatasetState, Held
 from unlisted.ledger.terms import Terms
-from unlisted.ledger.words import frozen, refusal
+from unlisted.ledger.words import frozen, refusal, was_charged
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.query.charging import Bill, Deliver, Paid
 
@@ -93,16 +93,23 @@ class Account:
             if isinstance(failure, UncertainError) or not isinstance(failure, UnlistedError):
                 # If it was reserved after all, whoever asks next may forfeit it.
                 give_up(owner)
+            if isinstance(failure, KeyboardInterrupt):
+                failure.add_note(f"Whether the account {self.name!r} was charged, its history says.")
             raise
         if isinstance(begun, Paid):
             return begun
         if isinstance(begun, BudgetRefusedError):
             raise begun
+        drawn = False
         try:
             release, used = deliver()
+            drawn = True
             return self._settle(begun, concerns, release, used)
-        except BaseException:
+        except BaseException as failure:
             self._forfeit(begun.number, concerns, owner)
+            if isinstance(failure, KeyboardInterrupt):
+                # What was drawn may have been settled just before.
+                failure.add_note(was_charged(self.name, begun.held.amount, at_most=drawn))
             raise
 
     def _book(self, concerns: frozenset[Hashable], step: Callable[[Change], Value]) -> Value:
@@ -228,9 +235,11 @@ class Account:
             # Processes that died failed before this question did: in this order they are counted.
             forfeit_abandoned(self.ledger, self.dataset)
             self._book(concerns, lambda change: forfeit(change, number))
-        except LedgerError:
+        except BaseException as failure:
             # Else the same question would count as being answered for as long as this process lives.
             give_up(owner)
+            if not isinstance(failure, LedgerError):
+                raise
 
 
 @dataclass(frozen=True)

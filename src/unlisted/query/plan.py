@@ -37,9 +37,12 @@ from unlisted.release.release import (
     thawed,
 )
 from unlisted.tables.failures import charged
+from unlisted.tables.interrupts import outcome_of
 
 if TYPE_CHECKING:
     import altair
+
+_UNPAID = "no account pays, so nothing was charged"
 
 
 @dataclass(frozen=True)
@@ -148,9 +151,11 @@ class Plan:
             hint = "Without an account nothing is kept, so nothing can be asked again."
             raise InvalidArgumentError("idempotency_key", idempotency_key, "given with an account", hint)
         release = self._answered(self.data)
-        if release is None:
-            # Raised anew, out here: neither the cause nor a frame that saw data hangs on what the caller gets.
-            raise ChargedFailureError
+        if isinstance(release, ChargedFailureError):
+            raise ChargedFailureError(_UNPAID)
+        if isinstance(release, BaseException):
+            release.add_note(f"{_UNPAID.capitalize()}.")
+            raise release
         return release
 
     def bill(self, data: Data) -> Bill:
@@ -173,29 +178,33 @@ class Plan:
 
         def deliver() -> tuple[bytes, Guarantee]:
             release = self._answered(data)
-            if release is None:
-                raise ChargedFailureError
-            return release.to_bytes(), release.guarantee
+            if isinstance(release, BaseException):
+                raise release
+            assert release.spent is not None  # an account pays
+            return release.to_bytes(), release.spent
 
         paid = account.pay(self.bill(data), deliver, idempotency_key)
-        return replace(Release.from_bytes(paid.release), stamp=paid.stamp)
+        # The question's name holds the mechanism: what answered it before promised the same. A release of
+        # version 0.1 does not say it itself.
+        return replace(Release.from_bytes(paid.release, stamp=paid.stamp), guarantee=self.guarantee)
 
-    def _answered(self, data: Data) -> Release | None:
-        """Count and release; None if that failed, which the owner's log then tells about."""
-        try:
+    def _answered(self, data: Data) -> Release | BaseException:
+        """Count and release, or return what came in between: Ctrl-C, or a failure; its cause is the owner's."""
+
+        def answer() -> Release:
             with charged():
                 return self._released(self.mechanism.run(data.counts), data)
-        except ChargedFailureError:
-            return None
+
+        return outcome_of(answer)
 
     def _released(self, answer: Answer, data: Data) -> Release:
         complete = not answer.stopped if self.complete is None else self.complete
         # An empty answer looks the same whatever the labels are that it does not show.
         labels = answer.labels if len(answer) or data.is_typed else pa.nulls(0, pa.string())
         columns = {**item_columns(labels, data.items), **_number_columns(self.mechanism, answer)}
-        # Only an account that reserved the ceiling first may hand the rest back.
-        cost = self.guarantee if self.account is None else answer.spent
-        return Release(pa.table(columns), complete, cost, self.at_delta, self.as_dict())
+        # Only an account that reserved the ceiling first may hand the rest back, and it counts ρ and δ alone.
+        spent = None if self.account is None else Guarantee(answer.spent.rho, answer.spent.delta)
+        return Release(pa.table(columns), complete, self.guarantee, self.at_delta, self.as_dict(), spent=spent)
 
     def __repr__(self) -> str:
         return "\n".join(_lines(self))
@@ -233,7 +242,7 @@ def _lines(plan: Plan) -> list[str]:
         lines.append(f"Counts are within ±{expected.half_width:,} of the {counted} count, 95 % of the time")
     lines.append(f"Why: {plan.reason}")
     if plan.account is not None:
-        only = ", which pays only for what comes back" if mechanism.ranks else ""
+        only = ", charged for the draws that are made" if mechanism.ranks else ""
         lines.append(f"Paid by: the account {plan.account.name!r}{only}")
     if plan.data is None:
         lines.append("A preview: no data was named, none was touched.")

@@ -45,8 +45,12 @@ class Release:
     `table` holds the item columns and then `count`, `low`, `high` (or `rank`; or, where labels were asked for,
     nothing). `complete` says whether the answer is all there was to say: for a histogram and for labels yes, for
     the largest counts no, for a ranking whether k labels came out. `plan` is what was asked and how, as plain
-    values; `low` and `high` are 95 % intervals, of what `reading` says. `stamp` names the entry of the ledger that
-    it was paid with, if an account paid.
+    values; `low` and `high` are 95 % intervals, of what `reading` says.
+
+    `guarantee` is what the mechanism promises, whatever came out: its ceiling. `spent` is what an account was
+    charged for the answer: less, where a ranking ended early. Only an account that reserved the ceiling first may
+    count that; it is None where no account paid, and then the guarantees are what adds up. `stamp` names the
+    entry of the ledger that it was paid with, if an account paid.
     """
 
     table: pa.Table
@@ -56,6 +60,7 @@ class Release:
     plan: Mapping[str, Any]
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
     stamp: Mapping[str, Any] | None = None
+    spent: Guarantee | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "plan", frozen(self.plan))
@@ -64,7 +69,7 @@ class Release:
     def __reduce__(self) -> tuple[Any, ...]:
         # A read-only view cannot be pickled; what it shows can.
         kept = (self.table, self.complete, self.guarantee, self.at_delta, thawed(self.plan), self.time)
-        return Release, (*kept, thawed(self.stamp))
+        return Release, (*kept, thawed(self.stamp), self.spent)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -123,23 +128,27 @@ class Release:
         return release_to_bytes(self)
 
     @staticmethod
-    def from_bytes(data: bytes) -> Release:
-        """Read a release that `to_bytes` wrote."""
+    def from_bytes(data: bytes, *, stamp: Mapping[str, Any] | None = None) -> Release:
+        """Read a release that `to_bytes` wrote; `stamp` names the entry of the ledger that it was paid with."""
         from unlisted.release.serialize import release_from_bytes  # noqa: PLC0415 - it knows releases
 
-        return release_from_bytes(data)
+        return release_from_bytes(data, stamp)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return rows, guarantee and plan as plain values: what `--format json` prints."""
+        """Return rows, guarantee, what was spent and plan as plain values: what `--format json` prints."""
         return {
             "rows": [{name: as_plain(value) for name, value in row.items()} for row in self.rows],
             "complete": self.complete,
             "guarantee": guarantee_as_dict(self.guarantee, self.at_delta),
+            "spent": None if self.spent is None else spent_as_dict(self.spent),
             "plan": thawed(self.plan),
         }
 
     def receipt(self) -> dict[str, Any]:
-        """Return what was promised, to whom and how, as plain values; of the rows, how many and their digest."""
+        """Return what was promised, to whom and how, as plain values; of the rows, how many and their digest.
+
+        A receipt of version 0.1 has no `spent`: its `guarantee` is then what was charged, if an account paid.
+        """
         body = self.as_dict()
         rows = json.dumps(body.pop("rows"), ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
         plan = body["plan"]
@@ -185,7 +194,7 @@ def as_text(release: Release, most: int | None = None) -> str:
     lines = [f"Release of {len(release):,} rows: {release.reading}", *_drawn(names, rows)]
     if len(rows) < len(release):
         lines.append(f"… and {len(release) - len(rows):,} more rows")
-    return "\n".join([*lines, promise(release.guarantee, release.at_delta)])
+    return "\n".join([*lines, *promises(release)])
 
 
 def guarantee_as_dict(guarantee: Guarantee, at_delta: Fraction) -> dict[str, Any]:
@@ -198,11 +207,25 @@ def guarantee_as_dict(guarantee: Guarantee, at_delta: Fraction) -> dict[str, Any
     }
 
 
+def spent_as_dict(spent: Guarantee) -> dict[str, Any]:
+    """Return what an account was charged as numbers for display, each rounded up: what its ledger adds up."""
+    return {"rho": shown_up(spent.rho), "delta": shown_up(spent.delta)}
+
+
+def promises(release: Release) -> list[str]:
+    """Say what a release promises and, where an account paid, what that account was charged: a line each."""
+    lines = [promise(release.guarantee, release.at_delta)]
+    if release.spent is not None:
+        rho, delta = short_up(release.spent.rho, 6), short_up(release.spent.delta, 3)
+        lines.append(f"Charged: ρ = {rho}, δ = {delta}.")
+    return lines
+
+
 def promise(guarantee: Guarantee, at_delta: Fraction) -> str:
     """Say a guarantee in one line, every number rounded up."""
     rho, epsilon = short_up(guarantee.rho, 6), short_up(guarantee.epsilon(at_delta), 6)
     delta, total = short_up(guarantee.delta, 3), short_up(at_delta, 3)
-    return f"Promise: {delta}-approximate {rho}-CDP, which is ({epsilon}, {total})-DP."
+    return f"Guarantee: {delta}-approximate {rho}-CDP, which is ({epsilon}, {total})-DP."
 
 
 def shown_up(amount: Fraction) -> float:

@@ -64,12 +64,17 @@ class Cancellation:
 _CURRENT: ContextVar[Cancellation | None] = ContextVar("unlisted_cancellation", default=None)
 
 
+def watcher() -> Cancellation | None:
+    """Return whoever may stop what begins here, in this thread."""
+    return _CURRENT.get()
+
+
 @contextmanager
 def interruptible(interrupt: Interrupt) -> Iterator[None]:
     """Let whoever watches this question stop what an engine does inside."""
-    watcher = _CURRENT.get()
-    if watcher is None:
+    watching = watcher()
+    if watching is None:
         yield
         return
-    with watcher.attached(interrupt):
+    with watching.attached(interrupt):
         yield

@@ -28,7 +28,7 @@ def charged() -> Iterator[None]:
     except ChargedFailureError:
         raise
     except Exception:  # whatever the cause, the answer is the same
-        OWNER_LOG.exception("A question failed after data was touched; it stays charged.")
+        OWNER_LOG.exception("A question failed after data was touched; where an account pays, it stays charged.")
         raise ChargedFailureError from None
 
 
