@@ -20,7 +20,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -284,7 +284,9 @@ class _World:
 
     def interrupt(self) -> None:
         """Stop the statement that runs now."""
-        self._connection.interrupt()
+        # Between two connections there is none; whoever wants to stop asks again.
+        with suppress(duckdb.Error):
+            self._connection.interrupt()
 
     def keep(self, name: str, query: str) -> None:
         """Fill a temporary table."""
