@@ -36,6 +36,7 @@ from unlisted.ledger.amounts import Amount
 from unlisted.ledger.booking import Booking, Value
 from unlisted.ledger.changes import Change
 from unlisted.ledger.ending import forfeit, forfeit_abandoned, has_room, settle
+from unlisted.ledger.entries import Entry
 from unlisted.ledger.ledger import Ledger, require_name
 from unlisted.ledger.owners import give_up, is_gone, new_owner
 from unlisted.ledger.periods import period_of
@@ -101,6 +102,7 @@ class Account:
         if isinstance(begun, BudgetRefusedError):
             raise begun
         drawn = False
+        self.ledger.running.begin(self.dataset, begun.number, self.name)
         try:
             release, used = deliver()
             drawn = True
@@ -111,6 +113,8 @@ class Account:
                 # What was drawn may have been settled just before.
                 failure.add_note(was_charged(self.name, begun.held.amount, at_most=drawn))
             raise
+        finally:
+            self.ledger.running.end(self.dataset, begun.number)
 
     def _book(self, concerns: frozenset[Hashable], step: Callable[[Change], Value]) -> Value:
         return self.ledger.book(Booking(self.dataset, self.name, concerns, step))
@@ -187,7 +191,7 @@ class Account:
         balance = Balance(state, dataset, change.now(dataset.last_time))
         if change.state.is_frozen(self.name):
             raise FrozenError(frozen(balance))
-        if not has_room(change, self.name):
+        if not has_room(change, self.name, self.ledger.running):
             return None
         if not amount.fits(balance.left):
             raise BudgetRefusedError(refusal(bill.ceiling, balance, bill.result, bill.result_epsilon))
@@ -220,7 +224,7 @@ class Account:
         try:
             # If somebody found the reservation abandoned and forfeited it meanwhile, the writing fails: it changes
             # open questions only.
-            entry = self._book(concerns, lambda change: settle(change, begun.number, begun.held, amount, release))
+            entry = self._book(concerns, lambda change: self._settled(change, begun, amount, release))
         except LedgerError:
             # The answer was drawn and cannot be stored: it is charged and lost.
             raise ChargedFailureError from None
@@ -234,12 +238,20 @@ class Account:
         try:
             # Processes that died failed before this question did: in this order they are counted.
             forfeit_abandoned(self.ledger, self.dataset)
-            self._book(concerns, lambda change: forfeit(change, number))
+            self._book(concerns, lambda change: self._forfeited(change, number))
         except BaseException as failure:
             # Else the same question would count as being answered for as long as this process lives.
             give_up(owner)
             if not isinstance(failure, LedgerError):
                 raise
+
+    def _settled(self, change: Change, begun: _Begun, amount: Amount, release: bytes) -> Entry | None:
+        self.ledger.running.end(self.dataset, begun.number)
+        return settle(change, begun.number, begun.held, amount, release)
+
+    def _forfeited(self, change: Change, number: int) -> None:
+        self.ledger.running.end(self.dataset, number)
+        forfeit(change, number)
 
 
 @dataclass(frozen=True)
