@@ -180,15 +180,6 @@ def test_a_tail_that_is_not_fetched_leaves_no_trace(monkeypatch: pytest.MonkeyPa
     assert empty.to_arrow().schema == several.to_arrow().schema
 
 
-def deleted(folder: Path) -> ul.Plan:
-    path = folder / "deleted.parquet"
-    pq.write_table(cooked(), path)
-    table = ul.table(path, user="user")
-    assert "dish" in table.columns()
-    path.unlink()
-    return table.histogram("dish", budget=BUDGET, items_per_user=BOUND)
-
-
 def damaged(folder: Path) -> ul.Plan:
     path = folder / "damaged.parquet"
     pq.write_table(cooked(), path)
@@ -208,7 +199,7 @@ def failing_frame(_folder: Path) -> ul.Plan:
     return ul.table(stream, user="user").histogram("dish", budget=BUDGET, items_per_user=BOUND)
 
 
-@pytest.mark.parametrize("fails", [deleted, damaged, failing_frame])
+@pytest.mark.parametrize("fails", [damaged, failing_frame])
 def test_every_failure_after_data_was_touched_is_the_same_to_the_caller(fails: Any, tmp_path: Path) -> None:
     plan = fails(tmp_path)
     with kept_by(OWNER_LOG) as owners, pytest.raises(ul.ChargedFailureError) as failure:

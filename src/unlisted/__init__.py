@@ -14,6 +14,7 @@ A release is bounded counts, exact noise, and a price whose ceiling is reserved 
     release_bytes  a release as a ledger keeps it
     formats        an answer as JSON, CSV or Parquet
     explaining     a mechanism in words and numbers
+    rehearsals     what was answered from no rows, before anything was charged
     plans          a question with a mechanism chosen and calibrated
     planning       from a question to a plan
     label_planning the same where labels are weighed
@@ -36,6 +37,7 @@ from unlisted.asking import PrivateTable, table
 from unlisted.errors import (
     AccessError,
     BudgetRefusedError,
+    CannotAnswerError,
     ChargedFailureError,
     InvalidArgumentError,
     InvalidCountsError,
@@ -72,6 +74,7 @@ __all__ = [
     "BoundedCounts",
     "Budget",
     "BudgetRefusedError",
+    "CannotAnswerError",
     "ChargedFailureError",
     "DiscreteGaussian",
     "DiscreteLaplace",

@@ -26,7 +26,7 @@ from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import TopK
 from unlisted.planning import Fetch, Priced, histogram_plan, priced_by, top_histogram_plan
-from unlisted.plans import Data, Plan
+from unlisted.plans import Data, Plan, Rehearsal
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.sensitivity import Adjacency
 from unlisted.tables.bounding import fresh_secret
@@ -156,24 +156,7 @@ class PrivateTable:
         return plan.paid_by(account)
 
     def _data(self, question: Question) -> Data:
-        def check() -> None:
-            self._table.rows(question)
-
-        @contextmanager
-        def counted(mechanism: Mechanism) -> Iterator[BoundedCounts | CountProfile | Scales]:
-            if isinstance(mechanism, LabelSelection | LabelRanking):
-                with weighed(self._table, question, secret=fresh_secret()) as scales:
-                    yield scales
-                return
-            fetched = _fetched(mechanism)
-            if fetched is not None:
-                yield count_top(self._table, question, fetch=fetched, secret=fresh_secret())
-                return
-            with count_all(self._table, question, cut=_cut(mechanism), secret=fresh_secret()) as counts:
-                yield counts
-
-        read = self._table
-        return Data(read.user, read.source, question.items, check, counted, read.types)
+        return _data_of(self._table, question)
 
 
 def table(
@@ -195,6 +178,37 @@ def table(
     if types is not None and not isinstance(types, Mapping):
         raise InvalidArgumentError("types", types, 'a mapping of column to type, such as {"age": "int"}')
     return PrivateTable(open_table(source, user=user, table=table, types=types))
+
+
+def _data_of(table: Table, question: Question) -> Data:
+    """Return where the counts for a question come from: a table, or the same one without its rows."""
+
+    def check() -> None:
+        table.rows(question)
+
+    @contextmanager
+    def counted(mechanism: Mechanism) -> Iterator[BoundedCounts | CountProfile | Scales]:
+        if isinstance(mechanism, LabelSelection | LabelRanking):
+            with weighed(table, question, secret=fresh_secret()) as scales:
+                yield scales
+            return
+        fetched = _fetched(mechanism)
+        if fetched is not None:
+            yield count_top(table, question, fetch=fetched, secret=fresh_secret())
+            return
+        with count_all(table, question, cut=_cut(mechanism), secret=fresh_secret()) as counts:
+            yield counts
+
+    rehearsal = Rehearsal(table.engine.signature, lambda: _data_of(table.rehearsal(question), question))
+    return Data(
+        table.user,
+        table.source,
+        question.items,
+        check,
+        counted,
+        rehearsal if table.has_rows else None,
+        table.types,
+    )
 
 
 def only_known(given: Mapping[str, Any], *known: type) -> None:

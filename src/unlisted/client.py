@@ -188,7 +188,7 @@ class RemoteTable:
         return Question(cast("tuple[str, ...]", item), items_per_user=items_per_user, **told)
 
     def _data(self, question: Question) -> Data:
-        return Data(self._about["user"], "a service", question.items, lambda: None, _not_here)
+        return Data(self._about["user"], "a service", question.items, lambda: None, _not_here, None)
 
     def _paid(self, plan: Plan, question: Question, asked: Mapping[str, Any]) -> Plan:
         """Let the service answer, in the name of the account: what is sent is what was planned."""
@@ -230,6 +230,10 @@ class _RemoteAccount:
     def question_delta(self) -> Fraction | None:
         """The δ of one question, if the account was opened with one."""
         return self._term("question_delta")
+
+    def has_answered(self, bill: Bill, idempotency_key: str | None = None) -> bool:  # noqa: ARG002
+        """Return False: the service knows, and looks itself."""
+        return False
 
     def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:  # noqa: ARG002
         """Send the question. The answer is made there, so nothing is delivered from here."""

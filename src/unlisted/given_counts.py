@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypedDict, Unpack, cast
 
 import pyarrow as pa
@@ -36,7 +37,7 @@ from unlisted.planning import (
     require_noise,
     top_found,
 )
-from unlisted.plans import Data, Plan
+from unlisted.plans import Data, Plan, Rehearsal
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import whole
@@ -158,12 +159,20 @@ class PrivateCounts:
         return fetched
 
     def _plan(self, kind: str, found: Calibrated[Any], budget: Budget) -> Plan:
+        given = self._counts
+        rehearsal = Rehearsal(
+            lambda: (repr(given), str(given.labels.type), given.minimum_count, given.ties),
+            lambda: self._data(replace(given, labels=given.labels[:0], counts=given.counts[:0]), None),
+        )
+        return make_plan(kind, self._question, found, budget, self._data(given, rehearsal))
+
+    def _data(self, given: BoundedCounts, rehearsal: Rehearsal | None) -> Data:
         @contextmanager
         def counted(_mechanism: Mechanism) -> Iterator[BoundedCounts]:
-            yield self._counts
+            yield given
 
-        data = Data(self._user, self._source, self._question.items, lambda: None, counted, is_typed=self._is_typed)
-        return make_plan(kind, self._question, found, budget, data)
+        items = self._question.items
+        return Data(self._user, self._source, items, lambda: None, counted, rehearsal, is_typed=self._is_typed)
 
 
 def counts(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -35,8 +35,10 @@ from unlisted.mechanisms.top_k import TopK
 from unlisted.mechanisms.whole_numbers import to_arrow
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
+from unlisted.rehearsals import REHEARSED
 from unlisted.releases import Release, frozen, guarantee_as_dict, item_columns, promise, short_up, shown_up, thawed
-from unlisted.tables.failures import charged
+from unlisted.tables.cancelling import rehearsing
+from unlisted.tables.failures import charged, uncharged
 
 if TYPE_CHECKING:
     import altair
@@ -52,7 +54,8 @@ class Data:
     `user` is the column that says whose row it is, None for counts that were made elsewhere. `source` is what the
     rows are called in a ledger. `check` looks at the schema and may refuse, at no cost; `counted` touches data, so
     whatever fails in it is charged. `types` is what text columns were declared to hold: other types, other labels.
-    `is_typed` is false where the type of the labels is only known from the labels.
+    `is_typed` is false where the type of the labels is only known from the labels. `rehearsal` is the same without
+    rows; None where there is nothing to rehearse here, because it is without rows itself or a service has them.
     """
 
     user: str | None
@@ -60,8 +63,21 @@ class Data:
     items: tuple[str, ...]
     check: Callable[[], None]
     counted: Counted
+    rehearsal: Rehearsal | None
     types: Mapping[str, str] = field(default_factory=dict)
     is_typed: bool = True
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """How a question can be answered from no rows before it is answered from all.
+
+    `data` looks at the schema anew, may refuse like `Data.check`, and returns the same data without rows.
+    `signature` is what else decides how that ends; None if nobody can tell.
+    """
+
+    signature: Callable[[], Hashable | None]
+    data: Callable[[], Data]
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,17 +154,22 @@ class Plan:
 
         With an account, the ceiling is reserved first and what was really used is settled after. The key names
         this one request: asked again with it, the first answer comes back and nothing more is charged.
+
+        Before that the question is rehearsed, from its statements to the bytes of a release, on no rows: what
+        fails whatever the rows are is refused there and costs nothing.
         """
         if self.data is None:
             raise InvalidArgumentError(
                 "plan", "a preview", "a plan made on a table", 'Say ul.table("…", user="…").histogram(…) instead.'
             )
-        self.data.check()
-        if self.account is not None:
-            return self._paid(self.data, self.account, idempotency_key)
-        if idempotency_key is not None:
+        if self.account is None and idempotency_key is not None:
             hint = "Without an account nothing is kept, so nothing can be asked again."
             raise InvalidArgumentError("idempotency_key", idempotency_key, "given with an account", hint)
+        self.data.check()
+        if self.data.rehearsal is not None:
+            self._rehearse(self.data, self.data.rehearsal, idempotency_key)
+        if self.account is not None:
+            return self._paid(self.data, self.account, idempotency_key)
         release = self._answered(self.data)
         if release is None:
             # Raised anew, out here: neither the cause nor a frame that saw data hangs on what the caller gets.
@@ -182,6 +203,27 @@ class Plan:
 
         paid = account.pay(self.bill(data), deliver, idempotency_key)
         return replace(Release.from_bytes(paid.release), stamp=paid.stamp)
+
+    def _rehearse(self, data: Data, rehearsal: Rehearsal, idempotency_key: str | None) -> None:
+        """Answer the question from no rows, unless that went well before, and throw the answer away."""
+        with uncharged(), rehearsing():
+            signature = rehearsal.signature()
+            name = None if signature is None else (signature, data.user, repr(self.mechanism), str(self.asked))
+            if name in REHEARSED or self._will_be_repeated(data, idempotency_key):
+                return
+            empty = rehearsal.data()
+            with empty.counted(self.mechanism) as counts:
+                # Whether labels are few or many, they must come out.
+                ways = (counts.large, counts) if isinstance(counts, CountProfile) else (counts,)
+                answers = [self.mechanism.release(one) for one in ways]  # type: ignore[arg-type]
+            for answer in answers:
+                Release.from_bytes(self._released(answer, empty).to_bytes())
+        if name is not None:
+            REHEARSED.add(name)
+
+    def _will_be_repeated(self, data: Data, idempotency_key: str | None) -> bool:
+        """Return whether no data will be touched: a stored answer does not need a source that works."""
+        return self.account is not None and self.account.has_answered(self.bill(data), idempotency_key)
 
     def _answered(self, data: Data) -> Release | None:
         """Count and release; None if that failed, which the owner's log then tells about."""

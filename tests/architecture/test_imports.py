@@ -21,6 +21,7 @@ ORDER = (
     "release_bytes",
     "formats",
     "explaining",
+    "rehearsals",
     "plans",
     "planning",
     "label_planning",

@@ -17,8 +17,8 @@ from threading import Event, Thread, current_thread, main_thread
 from typing import NoReturn
 
 from unlisted.bills import Payer
-from unlisted.cli.exits import CHARGED, leave
-from unlisted.errors import ChargedFailureError
+from unlisted.cli.exits import CHARGED, INTERRUPTED, leave
+from unlisted.errors import CannotAnswerError, ChargedFailureError
 from unlisted.tables.cancelling import Cancellation
 
 _AGAIN = 0.1
@@ -42,9 +42,11 @@ def stoppable(consequence: str) -> Iterator[None]:
     try:
         with _passed_on_to(cancellation):
             yield
-    except (KeyboardInterrupt, ChargedFailureError):
+    except (KeyboardInterrupt, CannotAnswerError, ChargedFailureError) as failure:
         if not pressed:
             raise
+        if isinstance(failure, CannotAnswerError):
+            leave("stopped before data was touched; nothing was charged", INTERRUPTED)
         touched = "had" if cancellation.began else "may have"
         leave(f"stopped; data {touched} been touched; {consequence}", CHARGED)
     finally:

@@ -65,6 +65,17 @@ _CURRENT: ContextVar[Cancellation | None] = ContextVar("unlisted_cancellation", 
 
 
 @contextmanager
+def rehearsing() -> Iterator[None]:
+    """Let what an engine does inside be stopped like anything else, but not count as the begin of an answer."""
+    watcher = _CURRENT.get()
+    try:
+        yield
+    finally:
+        if watcher is not None:
+            watcher.began = False
+
+
+@contextmanager
 def interruptible(interrupt: Interrupt) -> Iterator[None]:
     """Let whoever watches this question stop what an engine does inside."""
     watcher = _CURRENT.get()

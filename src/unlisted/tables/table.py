@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.engines.engine import Engine, Rows
+from unlisted.tables.engines.engine import Engine, Rows, World
+from unlisted.tables.failures import charged, uncharged
 from unlisted.tables.question import Question, require_column
 
 SOURCES = (
@@ -22,14 +24,23 @@ class Table:
     """Rows of users, somewhere. Making one opens nothing; asking for its columns reads no row.
 
     A user is whoever shares a value in the column `user`; rows without one are not counted. `source` is what a
-    ledger calls the rows.
+    ledger calls the rows. `has_rows` is false in a rehearsal.
     """
 
-    def __init__(self, engine: Engine, user: str, source: str, types: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        user: str,
+        source: str,
+        types: Mapping[str, str] | None = None,
+        *,
+        has_rows: bool = True,
+    ) -> None:
         self.engine = engine
         self.user = user
         self.source = source
         self.types = dict(types or {})
+        self.has_rows = has_rows
 
     def columns(self) -> Mapping[str, ColumnType]:
         """Return the columns and what they hold, without touching a row; the user's must be among them."""
@@ -40,6 +51,24 @@ class Table:
     def rows(self, question: Question) -> Rows:
         """Check a question against the columns, without touching a row, and say what it will read."""
         return question.rows(self.user, self.columns())
+
+    @contextmanager
+    def world(self, rows: Rows) -> Iterator[World]:
+        """Open a world of the engine. Whatever fails in it is charged; where there are no rows, it is refused."""
+        with charged() if self.has_rows else uncharged(), self.engine.world(rows) as world:
+            yield world
+
+    def rehearsal(self, question: Question) -> Table:
+        """Return the same table without its rows, once its columns turn out to hold what they held before."""
+        empty = Table(self.engine.rehearsal(), self.user, self.source, self.types, has_rows=False)
+        rows, before, now = empty.rows(question), self.columns(), empty.columns()
+        for name in (*rows.columns, *(sorted(rows.where.columns) if rows.where else ())):
+            if before[name] is not now[name] or self.engine.plain(name) != empty.engine.plain(name):
+                hint = (
+                    "Its type was changed since. Name the table again, with ul.table(…), or restart the service."
+                )
+                raise InvalidArgumentError("source", name, "a column of the same type as when it was named", hint)
+        return empty
 
     def __repr__(self) -> str:
         return f"<Table: {self.engine.name}, user {self.user!r}>"

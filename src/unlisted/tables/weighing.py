@@ -31,7 +31,7 @@ from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.tables.bounding import Choice, ItemColumn, distinct_pairs, item_columns, keys_of
 from unlisted.tables.counting import in_order, labels_of, selected
 from unlisted.tables.engines.engine import World
-from unlisted.tables.failures import OWNER_LOG, charged
+from unlisted.tables.failures import OWNER_LOG
 from unlisted.tables.question import Question
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def weighed(table: Table, question: Question, secret: bytes) -> Iterator[Scales]
     items = item_columns(question, table.columns())
     choice = Choice(table.engine, items, secret)
     pairs = distinct_pairs(table.engine, table.user, question, items)
-    with charged(), table.engine.world(rows) as world:
+    with table.world(rows) as world:
         world.keep(PAIRS, pairs)
         yield _EngineScales(world, question, choice)
 

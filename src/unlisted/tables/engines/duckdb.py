@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -62,6 +62,12 @@ class Origin(Protocol):
 
     def relation(self, columns: Sequence[str]) -> str:
         """Return what a query reads these columns from once the connection is open."""
+
+    def rehearsal(self) -> Origin:
+        """Return the same without its rows, its schema to be read anew."""
+
+    def signature(self) -> Hashable:
+        """Return what changes whenever the schema may have changed."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +155,14 @@ class DuckDBEngine:
                     yield _World(connection, self, rows)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def rehearsal(self) -> DuckDBEngine:
+        """Return the same engine over the origin without its rows."""
+        return DuckDBEngine(self._origin.rehearsal())
+
+    def signature(self) -> Hashable:
+        """Return what the origin is and where it stands: DuckDB itself stays the same as long as the process."""
+        return type(self._origin).__name__, self._origin.signature()
 
 
 class _World:

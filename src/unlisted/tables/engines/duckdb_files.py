@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import copy
 import glob
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
+from typing import Self, TypeVar
 
 import duckdb
 
@@ -60,9 +62,18 @@ class Files:
 
     kind: str
     collated = False
+    has_rows = True
 
     def __init__(self, path: str) -> None:
         self.path = path
+
+    def rehearsal(self) -> Self:
+        """Return the same files without their rows; what was learned from them is learned anew."""
+        return _without_rows(self)
+
+    def signature(self) -> Hashable:
+        """Return which files there are, and which state of them."""
+        return self.path, tuple(_state_of(file) for file in self.files)
 
     @cached_property
     def files(self) -> tuple[str, ...]:
@@ -114,14 +125,16 @@ class Parquet(Files):
         return self._footer
 
     def relation(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - DuckDB reads only what a query uses
-        """Return the call that reads the files."""
-        return _read_parquet(self.listed())
+        """Return the call that reads the files; without rows, their footers only."""
+        call = _read_parquet(self.listed())
+        return call if self.has_rows else _nothing_of(call)
 
 
 class Database:
     """A table or view in a DuckDB file, which is opened read-only."""
 
     collated = True
+    has_rows = True
 
     def __init__(self, path: str, table: str | None) -> None:
         if not table:
@@ -171,8 +184,42 @@ class Database:
             raise InvalidArgumentError("source", self._path, "a DuckDB file that can be read", hint) from None
 
     def relation(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - DuckDB reads only what a query uses
-        """Return the table's full name."""
-        return self._found[0]
+        """Return the table's full name; without rows, what knows its columns only."""
+        return self._found[0] if self.has_rows else _nothing_of(self._found[0])
+
+    def rehearsal(self) -> Self:
+        """Return the same table without its rows; where it is and what it holds is looked up anew."""
+        return _without_rows(self)
+
+    def signature(self) -> Hashable:
+        """Return which state of the file it is; what was not yet merged into it lies beside it."""
+        return self._table, _state_of(self._path), _state_of(f"{self._path}.wal")
+
+
+_Source = TypeVar("_Source", bound=Files | Database)
+
+
+def _without_rows(source: _Source) -> _Source:
+    fresh = copy.copy(source)
+    for name, value in ((name, value) for kind in type(source).__mro__ for name, value in vars(kind).items()):
+        if isinstance(value, cached_property):
+            vars(fresh).pop(name, None)
+    fresh.has_rows = False
+    return fresh
+
+
+def _nothing_of(relation: str) -> str:
+    """Return a relation of the same columns with no rows: DuckDB binds it, sees that, and leaves the scan out."""
+    return f"(SELECT * FROM {relation} WHERE FALSE)"  # noqa: S608 - a quoted name or a call of our own
+
+
+def _state_of(file: str) -> Hashable:
+    """Return what changes when a file is written or replaced; None if it is not there."""
+    try:
+        found = Path(file).stat()
+    except OSError:
+        return None
+    return file, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def as_named(file: str) -> str:

@@ -13,7 +13,7 @@ import decimal
 import numbers
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from typing import Any
@@ -36,26 +36,50 @@ def frame_engine(frame: Any) -> DuckDBEngine:
         if not hasattr(frame, "dtypes") or not hasattr(frame, "columns"):
             hint = "Make a data frame of it, with a column that says whose row it is."
             raise InvalidArgumentError("source", type(frame).__name__, "a data frame", hint)
-        return DuckDBEngine(Frame(lambda: _pandas_schema(frame), lambda columns: _pandas_rows(frame, columns)))
+        return DuckDBEngine(
+            Frame(
+                lambda: _pandas_schema(frame),
+                lambda columns: _pandas_rows(frame, columns),
+                lambda columns: _pandas_rows(frame.iloc[:0], columns),
+            )
+        )
     if "polars" in packages and hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
-        return DuckDBEngine(Frame(lambda: _lazy_schema(frame), lambda columns: _lazy_rows(frame, columns)))
+        return DuckDBEngine(
+            Frame(
+                lambda: _lazy_schema(frame),
+                lambda columns: _lazy_rows(frame, columns),
+                lambda columns: _lazy_rows(frame.clear(), columns),
+            )
+        )
     if hasattr(frame, "__len__"):
         return DuckDBEngine(Frame(lambda: _reader(frame).schema, lambda columns: pa.table(frame).select(columns)))
     return DuckDBEngine(Stream(frame))
 
 
+Read = Callable[[list[str]], pa.Table | pa.RecordBatchReader]
+"""Reads some columns."""
+
+
 class Frame:
-    """A frame that can be read again and again: how its schema is read, and how its rows."""
+    """A frame that can be read again and again: how its schema is read, and how its rows.
+
+    `no_rows` reads columns the same way, of a frame like it without rows; by default the schema is made one.
+    """
 
     collated = False
 
-    def __init__(
-        self,
-        schema: Callable[[], pa.Schema],
-        rows: Callable[[list[str]], pa.Table | pa.RecordBatchReader],
-    ) -> None:
+    def __init__(self, schema: Callable[[], pa.Schema], rows: Read, no_rows: Read | None = None) -> None:
         self._schema = schema
         self._rows = rows
+        self._no_rows: Read = no_rows or (lambda columns: schema().empty_table().select(columns))
+
+    def rehearsal(self) -> Frame:
+        """Return the same frame without its rows."""
+        return Frame(self._schema, self._no_rows, self._no_rows)
+
+    def signature(self) -> Hashable:
+        """Return the schema as it is now: a pandas frame can get other columns."""
+        return tuple((field.name, str(field.type)) for field in self._schema())
 
     @cached_property
     def _types(self) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +26,7 @@ from typing import BinaryIO, cast
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.duckdb import literal, quoted
-from unlisted.tables.engines.duckdb_files import Files
+from unlisted.tables.engines.duckdb_files import Files, as_named
 
 DECLARED = {
     ColumnType.TEXT: "VARCHAR",
@@ -38,6 +38,9 @@ DECLARED = {
     ColumnType.TIMESTAMP: "TIMESTAMP",
 }
 """What a word of `types=` is in DuckDB."""
+
+NO_ROWS = Path(__file__).with_name("no_rows.txt")
+"""A file of no lines: in a rehearsal the readers read it in the place of a user's files."""
 
 _LONGEST_LINE = 2**24
 _CANNOT_OPEN = (OSError, EOFError, zlib.error, csv.Error)
@@ -89,6 +92,14 @@ class TextFiles(Files):
     def __init__(self, path: str, declared: Mapping[str, ColumnType]) -> None:
         super().__init__(path)
         self.declared = declared
+
+    def listed(self) -> str:
+        """Return the files as a list for DuckDB. Without rows, none of theirs: to bind a reader is to look inside."""
+        return super().listed() if self.has_rows else f"[{literal(as_named(str(NO_ROWS)))}]"
+
+    def signature(self) -> Hashable:
+        """Return also what is declared."""
+        return super().signature(), tuple(sorted((name, kind.value) for name, kind in self.declared.items()))
 
     def kind_of(self, column: str) -> ColumnType:
         """Return what a column is declared to hold."""

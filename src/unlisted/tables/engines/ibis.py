@@ -9,7 +9,7 @@ numbers, and two users whose numbers are long become one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any
@@ -51,6 +51,14 @@ class IbisEngine:
     def world(self, rows: Rows) -> AbstractContextManager[World]:
         """Open a world in the backend."""
         return self._inside.world(rows)
+
+    def rehearsal(self) -> Engine:
+        """Return the backend's engine over the same columns without rows."""
+        return self._inside.rehearsal()
+
+    def signature(self) -> Hashable | None:
+        """Return what the backend's engine says."""
+        return self._inside.signature()
 
     @cached_property
     def _inside(self) -> Engine:
@@ -98,10 +106,12 @@ def _duckdb(backend: Any, compiled: str) -> Engine:
         query = f'SELECT {columns} FROM ({compiled}) AS "unlisted_rows"{rest}'  # noqa: S608 - names are quoted
         return pa.RecordBatchReader.from_stream(backend.con.sql(query))
 
-    def rows(columns: list[str]) -> pa.RecordBatchReader:
-        return read(", ".join(quoted(name) for name in columns))
+    def rows(columns: list[str], rest: str = "") -> pa.RecordBatchReader:
+        return read(", ".join(quoted(name) for name in columns), rest)
 
-    return DuckDBEngine(Frame(lambda: read("*", " LIMIT 0").schema, rows))
+    return DuckDBEngine(
+        Frame(lambda: read("*", " LIMIT 0").schema, rows, lambda columns: rows(columns, " WHERE FALSE"))
+    )
 
 
 def _polars(backend: Any, compiled: Any) -> Engine:  # noqa: ARG001 - what is compiled is a LazyFrame

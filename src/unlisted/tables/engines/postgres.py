@@ -99,6 +99,13 @@ class PostgresRelation:
             with interruptible(connection.cancel):
                 yield _World(connection, source)
 
+    def rehearsal(self) -> PostgresRelation:
+        """Return the same relation without its rows: the server plans, checks rights, and reads nothing."""
+        return PostgresRelation(self._connect, lambda connection: _nothing_of(self._find(connection)))
+
+    def signature(self) -> None:
+        """Return nothing: who may read what, and what is there, can change at any moment."""
+
     def _passing(self, rows: Rows) -> exp.Expr:
         return passing(self, rows, self._described[0], "postgres", _rule)
 
@@ -154,6 +161,11 @@ class _World:
         with self._connection.transaction():
             self._connection.execute("SET TRANSACTION READ ONLY")
             yield
+
+
+def _nothing_of(relation: exp.Expr) -> exp.Expr:
+    """Return what stands for the columns of a relation and none of its rows."""
+    return subquery(f"SELECT * FROM {relation.sql(dialect='postgres')} AS no_rows WHERE FALSE")  # noqa: S608
 
 
 def _array(numbers: pa.ChunkedArray) -> str:
