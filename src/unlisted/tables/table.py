@@ -64,9 +64,7 @@ class Table:
         rows, before, now = empty.rows(question), self.columns(), empty.columns()
         for name in (*rows.columns, *(sorted(rows.where.columns) if rows.where else ())):
             if before[name] is not now[name] or self.engine.plain(name) != empty.engine.plain(name):
-                hint = (
-                    "Its type was changed since. Name the table again, with ul.table(…), or restart the service."
-                )
+                hint = "Its type was changed since. Name the table again with ul.table(…); restart a service."
                 raise InvalidArgumentError("source", name, "a column of the same type as when it was named", hint)
         return empty
 

@@ -94,7 +94,7 @@ class TextFiles(Files):
         self.declared = declared
 
     def listed(self) -> str:
-        """Return the files as a list for DuckDB. Without rows, none of theirs: to bind a reader is to look inside."""
+        """Return the files as a list for DuckDB; without rows another file, as binding a reader looks inside."""
         return super().listed() if self.has_rows else f"[{literal(as_named(str(NO_ROWS)))}]"
 
     def signature(self) -> Hashable:

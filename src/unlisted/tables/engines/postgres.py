@@ -69,7 +69,11 @@ class PostgresRelation:
                 hint = "Its connection is in the middle of a transaction: commit it, or roll it back, first."
                 raise InvalidArgumentError("source", SHOWN_URL, ALLOWED_SOURCE, hint)
             try:
-                with connection.transaction(force_rollback=True):
+                # Somebody may have locked the table, and then even its catalogue has to be waited for.
+                with (
+                    interruptible(connection.cancel, touches_data=False),
+                    connection.transaction(force_rollback=True),
+                ):
                     found = self._find(connection)
                     return found, described(connection, found.sql(dialect="postgres"))
             except psycopg.Error:
