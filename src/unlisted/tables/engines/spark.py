@@ -170,10 +170,10 @@ class _World:
     def _computed(self, frame: Any) -> Any:
         """Compute a frame now, and keep two copies of it where there are two machines.
 
-        Without rows there is nothing to compute: Spark checks the statement, and knows that the next has none too.
+        Without rows there is nothing to compute: Spark has checked the statement, and its columns stand for it.
         """
         if not self._has_rows:
-            return frame
+            return self._session.createDataFrame([], frame.schema).limit(0)
         from pyspark.storagelevel import StorageLevel  # noqa: PLC0415 - only where Spark is used
 
         # In one process a second copy cannot be had, and Spark would say so for every piece.
