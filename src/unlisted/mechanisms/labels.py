@@ -23,13 +23,6 @@ from unlisted.errors import InvalidCountsError
 from unlisted.mechanisms.duplicates import has_equal_rows
 from unlisted.mechanisms.whole_numbers import to_arrow, to_numpy
 
-_VIEWS: dict[pa.DataType, pa.DataType] = {
-    getattr(pa, view)(): plain_type
-    for view, plain_type in (("string_view", pa.large_string()), ("binary_view", pa.large_binary()))
-    if hasattr(pa, view)
-}
-"""Texts and bytes that lie elsewhere, and what they are cast to. PyArrow 15 does not know them."""
-
 
 def plain(labels: object) -> pa.Array:
     """Return labels as one plain Arrow array; refuse nulls, NaN, mixed types and nested values."""
@@ -158,8 +151,10 @@ def _decoded_field(array: pa.Array) -> pa.Array:
         return _decoded_field(array.storage)
     if pa.types.is_dictionary(kind):
         return _decoded_field(array.dictionary_decode())
-    if kind in _VIEWS:
-        return array.cast(_VIEWS[kind])
+    if pa.types.is_string_view(kind):
+        return array.cast(pa.large_string())
+    if pa.types.is_binary_view(kind):
+        return array.cast(pa.large_binary())
     if pa.types.is_null(kind) and len(array) == 0:
         return array.cast(pa.string())
     if pa.types.is_nested(kind) or pa.types.is_null(kind) or pa.types.is_interval(kind):

@@ -48,7 +48,7 @@ def frame_engine(frame: Any) -> DuckDBEngine:
             Frame(
                 lambda: _lazy_schema(frame),
                 lambda columns: _lazy_rows(frame, columns),
-                lambda columns: _lazy_rows(frame.clear(), columns),
+                lambda columns: _lazy_rows(frame.clear(1), columns),
             )
         )
     if hasattr(frame, "__len__"):
@@ -63,7 +63,8 @@ Read = Callable[[list[str]], pa.Table | pa.RecordBatchReader]
 class Frame:
     """A frame that can be read again and again: how its schema is read, and how its rows.
 
-    `no_rows` reads columns the same way, of a frame like it without rows; by default the schema is made one.
+    `no_rows` reads columns the same way, of a frame like it without rows: at most one of nulls, which is nobody's.
+    By default one is made of the schema.
     """
 
     collated = False
@@ -71,7 +72,7 @@ class Frame:
     def __init__(self, schema: Callable[[], pa.Schema], rows: Read, no_rows: Read | None = None) -> None:
         self._schema = schema
         self._rows = rows
-        self._no_rows: Read = no_rows or (lambda columns: schema().empty_table().select(columns))
+        self._no_rows: Read = no_rows or (lambda columns: _row_of_nobody(schema(), columns))
 
     def rehearsal(self) -> Frame:
         """Return the same frame without its rows."""
@@ -136,6 +137,15 @@ def _reader(stream: Any) -> pa.RecordBatchReader:
         raise InvalidArgumentError(
             "source", type(stream).__name__, "a data frame or stream whose Arrow schema can be read"
         ) from None
+
+
+def _row_of_nobody(schema: pa.Schema, columns: list[str]) -> pa.Table:
+    """Return some columns with one row of nulls: PyArrow says only where there is a row what it cannot do."""
+    try:
+        return pa.table({name: pa.nulls(1, schema.field(name).type) for name in columns})
+    except pa.ArrowNotImplementedError:
+        # A type that knows no null.
+        return schema.empty_table().select(columns)
 
 
 def _duckdb_types(schema: pa.Schema) -> Mapping[str, str]:
