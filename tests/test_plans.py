@@ -175,15 +175,6 @@ def test_a_tail_that_is_not_fetched_leaves_no_trace(monkeypatch: pytest.MonkeyPa
     assert empty.to_arrow().schema == several.to_arrow().schema
 
 
-def deleted(folder: Path) -> ul.Plan:
-    path = folder / "deleted.parquet"
-    pq.write_table(cooked(), path)
-    table = ul.table(path, user="user")
-    assert "dish" in table.columns()
-    path.unlink()
-    return table.histogram("dish", budget=BUDGET, items_per_user=BOUND)
-
-
 def damaged(folder: Path) -> ul.Plan:
     path = folder / "damaged.parquet"
     pq.write_table(cooked(), path)
@@ -204,8 +195,12 @@ def failing_frame(_folder: Path) -> ul.Plan:
 
 
 def test_a_file_that_is_gone_is_refused_before_anything_is_charged(tmp_path: Path) -> None:
-    with pytest.raises(ul.InvalidArgumentError, match="that can be read"):
-        deleted(tmp_path).run()
+    path = tmp_path / "deleted.parquet"
+    pq.write_table(cooked(), path)
+    plan = ul.table(path, user="user").histogram("dish", budget=BUDGET, items_per_user=BOUND)
+    path.unlink()
+    with pytest.raises(ul.InvalidArgumentError, match="that exist"):
+        plan.run()
 
 
 @pytest.mark.parametrize("fails", [damaged, failing_frame])

@@ -15,6 +15,7 @@ from typing import Any
 __all__ = [
     "AccessError",
     "BudgetRefusedError",
+    "CannotAnswerError",
     "ChargedFailureError",
     "FrozenError",
     "InvalidArgumentError",
@@ -47,6 +48,20 @@ class InvalidArgumentError(UnlistedError, ValueError):
 
 class InvalidCountsError(UnlistedError, ValueError):
     """Counts that break what they declare: wrong type, negative, duplicated label, too many rows."""
+
+
+class CannotAnswerError(UnlistedError):
+    """A question failed in rehearsal, on no rows: it would fail here whatever the rows are. It cost nothing.
+
+    `problem` says what is wrong as far as it can be told in words; the cause itself is in the owner's log.
+    """
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(
+            f"The question cannot be answered here, whatever the rows are: {problem}. No row was read and nothing "
+            "was charged. The cause is in the owner's log."
+        )
 
 
 class BudgetRefusedError(UnlistedError):

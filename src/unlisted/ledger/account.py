@@ -83,6 +83,18 @@ class Account:
             raise LedgerError(f"The account {self.name!r} is not in the ledger any more.")
         return Balance(found[1], dataset, self.ledger.now(dataset.last_time))
 
+    def has_answered(self, bill: Bill, idempotency_key: str | None = None) -> bool:
+        """Return whether the store holds the answer, by its key or as the same question on the same version."""
+        with self.ledger.store.reading() as connection:
+            dataset = records.read_dataset(connection, self.dataset)
+            version = None if dataset is None else dataset.version
+            asked = {"question": bill.question, "version": version, "key": idempotency_key, "account": self.name}
+            rows = [
+                *(connection.execute(_BY_KEY, asked).all() if idempotency_key is not None else ()),
+                *(connection.execute(_SAME, asked).all() if version is not None else ()),
+            ]
+        return any(row.state == "settled" for row in rows)
+
     def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
         """Answer a question: from the store if it was answered before, else by reserving, running, settling."""
         if idempotency_key is not None:

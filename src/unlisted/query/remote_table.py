@@ -126,7 +126,7 @@ class RemoteTable(Askable):
         return fixed
 
     def _data(self, query: CountQuery) -> Data:
-        return Data(self._about["user"], "a service", query.items, lambda: None, _Elsewhere())
+        return Data(self._about["user"], "a service", query.items, lambda: None, _Elsewhere(), None)
 
     def _account(self, question: Question | None) -> _RemoteAccount:
         asked = {} if question is None else {"question": question.kind, **question.said()}
@@ -155,6 +155,10 @@ class _RemoteAccount:
     def question_delta(self) -> Fraction | None:
         """The δ of one question, if the account was opened with one."""
         return self._term("question_delta")
+
+    def has_answered(self, bill: Bill, idempotency_key: str | None = None) -> bool:  # noqa: ARG002
+        """Return False: the service knows, and looks itself."""
+        return False
 
     def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:  # noqa: ARG002
         """Send the question. The answer is made there, so nothing is delivered from here."""

@@ -25,7 +25,8 @@ from unlisted.streams import folder
 from unlisted.streams.answers import joined, released
 from unlisted.streams.contributions import Contributions
 from unlisted.streams.folder import Folder
-from unlisted.streams.rounds import Offered, nothing, offered
+from unlisted.streams.offers import Offered
+from unlisted.streams.rounds import nothing, offered
 from unlisted.streams.saved import Saved
 from unlisted.streams.settings import Settings, StreamOptions
 from unlisted.tables.interrupts import outcome_of

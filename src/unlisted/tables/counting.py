@@ -31,7 +31,7 @@ from unlisted.privacy.numbers import whole
 from unlisted.tables.bounding import ItemColumn, bounded_counts, item_columns
 from unlisted.tables.count_query import CountQuery
 from unlisted.tables.engines.engine import ManyMachines, World
-from unlisted.tables.failures import OWNER_LOG, charged
+from unlisted.tables.failures import OWNER_LOG
 from unlisted.tables.spreading import spread_fetch_query
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def count_top(table: Table, question: CountQuery, *, fetch: int, secret: bytes) 
     rows = table.rows(question)
     items = item_columns(question, table.columns())
     query = top_query(bounded_counts(table.engine, table.user, question, secret), items, fetch)
-    with charged(), table.engine.world(rows) as world:
+    with table.world(rows) as world:
         labels, counts = counted(world.answer(query), question)
         return BoundedCounts(labels, counts, question.sensitivity, fetched=fetch)
 
@@ -62,14 +62,16 @@ def count_all(
     """Yield all bounded counts: one by one, or those up to `cut` as a profile whose labels can be fetched.
 
     Fetching works until the context ends. Whatever fails inside it, in the engine or in the mechanism, is charged.
+    In a rehearsal all is asked that either way asks, and it is a profile, whose large counts are all counts too.
     """
     cut = whole("cut", cut, at_least=0)
     rows = table.rows(question)
     items = item_columns(question, table.columns())
     query = bounded_counts(table.engine, table.user, question, secret)
-    with charged(), table.engine.world(rows) as world:
+    with table.world(rows) as world:
         world.keep(KEPT, query)
-        yield _Histogram(world, question, items, isinstance(table.engine, ManyMachines)).counts(cut)
+        histogram = _Histogram(world, question, items, isinstance(table.engine, ManyMachines))
+        yield histogram.counts(cut) if table.has_rows else histogram.rehearsed(cut)
 
 
 def top_query(counts: str, items: tuple[ItemColumn, ...], fetch: int) -> str:
@@ -116,6 +118,13 @@ class _Histogram:
         if sum(small.values()) <= FEW_LABELS:
             return self._above(0)
         return CountProfile(self._above(cut), small, self._fetch)
+
+    def rehearsed(self, cut: int) -> CountProfile:
+        """Ask of no rows what few labels lead to, and what many do."""
+        nobody = np.zeros(0, dtype=np.int64)
+        self.counts(cut)
+        self._fetch(nobody, nobody)
+        return CountProfile(self._above(cut), {}, self._fetch)
 
     def _above(self, cut: int) -> BoundedCounts:
         labels, counts = counted(self.world.answer(large_query(self.items, cut)), self.question)
