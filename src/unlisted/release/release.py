@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from unlisted.errors import MissingExtraError
+from unlisted.errors import InvalidArgumentError, MissingExtraError
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.rounding import round_up
 
@@ -90,6 +92,54 @@ class Release:
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Go through the rows, as dicts."""
+        return iter(self.rows)
+
+    @overload
+    def __getitem__(self, at: int) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, at: slice | str) -> list[Any]: ...
+
+    def __getitem__(self, at: int | slice | str) -> Any:
+        """Return a row by its number, some rows by a slice, or a column by its name."""
+        if not isinstance(at, str):
+            return self.rows[at]
+        if at not in self.table.column_names:
+            raise KeyError(at)
+        return [row[at] for row in self.rows]
+
+    def write_csv(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the rows as CSV, in which no label is a formula to a spreadsheet.
+
+        Args:
+            path: the file. One that is there is refused, unless `overwrite` says so.
+            overwrite: replace a file that is there.
+
+        Examples:
+            >>> counts = ul.counts(["soup", "=1+1"], [900, 800], items_per_user=1)
+            >>> release = counts.histogram(budget=ul.Budget(epsilon=1, delta=1e-8)).run()
+            >>> release.write_csv("dishes.csv")
+            >>> from pathlib import Path
+            >>> Path("dishes.csv").read_text().splitlines()[0]
+            'item,count,low,high'
+        """
+        from unlisted.release.export import as_csv  # noqa: PLC0415 - it knows releases
+
+        _write(path, as_csv(self), overwrite=overwrite)
+
+    def write_parquet(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the rows as a Parquet file.
+
+        Args:
+            path: the file. One that is there is refused, unless `overwrite` says so.
+            overwrite: replace a file that is there.
+        """
+        from unlisted.release.export import as_parquet  # noqa: PLC0415 - it knows releases
+
+        _write(path, as_parquet(self), overwrite=overwrite)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)
@@ -306,3 +356,13 @@ def _versions() -> dict[str, str]:
 
     others = {name: metadata.version(name) for name in ("cryptography", "duckdb", "numpy", "pyarrow")}
     return {"unlisted": __version__, "python": platform.python_version(), **others}
+
+
+def _write(path: str | os.PathLike[str], data: bytes, *, overwrite: bool) -> None:
+    """Write a file, and refuse to replace one without being told to."""
+    try:
+        with Path(path).open("wb" if overwrite else "xb") as file:
+            file.write(data)
+    except FileExistsError:
+        hint = "It is there already. Say overwrite=True to replace it."
+        raise InvalidArgumentError("path", str(path), "a file that is not there yet", hint) from None

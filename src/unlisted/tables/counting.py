@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
 from unlisted.counts.readable import readable_labels
+from unlisted.counts.whole_numbers import to_arrow, to_numpy
 from unlisted.errors import ChargedFailureError
 from unlisted.privacy.numbers import whole
 from unlisted.tables.bounding import ItemColumn, bounded_counts, item_columns
@@ -133,7 +134,7 @@ class _Histogram:
     def _fetch(self, counts: NDArray[np.int64], ranks: NDArray[np.int64]) -> pa.Array:
         """Name the labels at these ranks of these counts, in this order."""
         wanted = {"position": np.arange(len(counts)), "count": counts, "at": ranks}
-        self.world.lend(WANTED, pa.table({name: pa.array(of, pa.int64()) for name, of in wanted.items()}))
+        self.world.lend(WANTED, pa.table({name: to_arrow(of) for name, of in wanted.items()}))
         query = spread_fetch_query(self.items, KEPT, WANTED) if self.many_machines else fetch_query(self.items)
         found = in_order(self.world.answer(query), len(counts))
         return labels_of(found, self.question)
@@ -141,12 +142,12 @@ class _Histogram:
 
 def in_order(found: pa.Table, asked: int) -> pa.Table:
     """Return what was asked for by positions from 0 in their order; anything missing or more is a failure."""
-    positions = np.asarray(found.column("position"))
+    positions = to_numpy(found.column("position").cast(pa.int64()))
     order = np.argsort(positions)
     if not np.array_equal(positions[order], np.arange(asked)):
         OWNER_LOG.error("Labels were asked for by rank, and others or fewer came back.")
         raise ChargedFailureError
-    return found.take(pa.array(order))
+    return found.take(to_arrow(order))
 
 
 def selected(items: tuple[ItemColumn, ...]) -> str:
@@ -169,7 +170,12 @@ def labels_of(found: pa.Table, question: CountQuery) -> pa.Array:
     What cannot be read is null. The engine was told to leave it out, and that is not relied upon: whoever gets
     nulls drops them.
     """
-    columns = [found.column(f"i{at}").combine_chunks() for at in range(len(question.items))]
+    columns = [_in_one_piece(found.column(f"i{at}")) for at in range(len(question.items))]
     if len(columns) == 1:
         return readable_labels(columns[0])
     return readable_labels(pa.StructArray.from_arrays(columns, names=list(question.items)))
+
+
+def _in_one_piece(column: pa.ChunkedArray) -> pa.Array:
+    """Combine what there is; of nothing, PyArrow would make a list first, and import pandas to look at it."""
+    return column.combine_chunks() if column.num_chunks else pa.nulls(0, column.type)
