@@ -6,7 +6,9 @@ BIN := $(VENV)/bin
 TESTED := polars,pandas,postgres,spark,ibis,charts,ledger,server
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test java chromium lint types test-long audit bench bench-peers docs clean
+LOWEST := .venvs/lowest
+
+.PHONY: demo test test-busy test-lowest java chromium lint types test-long audit bench bench-peers docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/unlisted demo
@@ -28,8 +30,18 @@ chromium:
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } || \
 	  echo "No Chromium: the browser tests will be skipped."
 
+# The same beside four busy loops: no test may depend on how fast the machine is.
+test-busy: $(VENV)/.test java chromium
+	@for loop in 1 2 3 4; do $(BIN)/python -c "while True: pass" & loops="$$loops $$!"; done; \
+	trap 'kill $$loops' EXIT INT TERM; \
+	$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile
+
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest
+
+# The main questions on every source, with the lowest version of everything that pyproject.toml declares.
+test-lowest: $(LOWEST)/.test java
+	UNLISTED_LOWEST=1 $(LOWEST)/bin/python -m pytest tests/lowest -o filterwarnings=default
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -58,6 +70,14 @@ $(VENV)/.pip:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "unlisted needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --upgrade "pip>=25.1"
+	touch $@
+
+$(LOWEST)/.test: pyproject.toml tests/lowest/requirements.py
+	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip --disable-pip-version-check --quiet install --upgrade "pip>=25.1"
+	$(LOWEST)/bin/python tests/lowest/requirements.py > $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/python -m pip --disable-pip-version-check --quiet install --requirement $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --editable .
 	touch $@
 
 $(VENV)/.demo: $(VENV)/.pip pyproject.toml constraints.txt

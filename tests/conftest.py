@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from tests.services import postgres, spark
 
 __all__ = ["missing"]
 
 # A property is about what happens, never about how long it takes.
-settings.register_profile("unlisted", deadline=None, max_examples=60)
+settings.register_profile("unlisted", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unlisted")
 
 

@@ -58,7 +58,7 @@ PLANS = {
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_plan_touches_no_data(plan: str) -> None:
     made = PLANS[plan](ul.table(Untouchable(), user="user"))
-    assert "Promise" in str(made)
+    assert "Guarantee" in str(made)
     assert made.preview()["guarantee"]["epsilon"] <= 6
     assert made.accuracy.curve()
     with pytest.raises(AssertionError, match="touched"):
@@ -244,7 +244,10 @@ def test_what_the_schema_shows_is_refused_before_a_row_is_read(
 
 def test_what_fails_after_a_row_was_read_has_one_message() -> None:
     plan = ul.table(unreadable_rows(), user="user").histogram("dish", budget=BUDGET, items_per_user=BOUND)
-    with pytest.raises(ul.ChargedFailureError, match=r"^could not be answered; charged; see the log$"):
+    with pytest.raises(
+        ul.ChargedFailureError,
+        match=r"^could not be answered; no account pays, so nothing was charged; see the log$",
+    ):
         plan.run()
 
 

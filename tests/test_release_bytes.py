@@ -52,7 +52,7 @@ def released(labels: pa.Array, **changed: object) -> Release:
 
 def same(one: Release, other: Release) -> bool:
     """Compare everything that a release is; tables by their bytes, so that -0.0 is not 0.0."""
-    kept = ("complete", "guarantee", "at_delta", "plan", "time")
+    kept = ("complete", "guarantee", "spent", "at_delta", "plan", "time")
     return one.to_bytes() == other.to_bytes() and all(getattr(one, at) == getattr(other, at) for at in kept)
 
 
@@ -81,11 +81,14 @@ def test_items_of_several_columns_come_back() -> None:
     direct=st.none() | st.tuples(st.fractions(0, 100), st.fractions(0, 1)),
     complete=st.booleans(),
     hours=st.integers(-12, 12),
+    is_paid=st.booleans(),
 )
-def test_whatever_is_released_comes_back(labels, rho, delta, direct, complete, hours) -> None:
+def test_whatever_is_released_comes_back(labels, rho, delta, direct, *, complete, hours, is_paid) -> None:
     promised = Guarantee(rho, delta, None if direct is None else EpsilonDelta(*direct))
+    spent = Guarantee(rho / 3, delta / 7) if is_paid else None
     time = datetime(2026, 11, 15, tzinfo=timezone(timedelta(hours=hours)))
-    first = released(pa.array(labels, pa.string()), guarantee=promised, complete=complete, time=time)
+    labels = pa.array(labels, pa.string())
+    first = released(labels, guarantee=promised, complete=complete, time=time, spent=spent)
     assert same(first, Release.from_bytes(first.to_bytes()))
 
 
@@ -130,7 +133,7 @@ WHOLE = released(LABELS["text"]).to_bytes()
         WHOLE[:25],
         WHOLE[:100],
         WHOLE[:-40],
-        WHOLE.replace(b"unlisted release 1", b"unlisted release 2"),
+        WHOLE.replace(b"unlisted release 2", b"unlisted release 3"),
         WHOLE.replace(b'"rho": "1/3"', b'"rho": "a/3"'),
         WHOLE.replace(b'"complete"', b'"complets"'),
         WHOLE.replace(b'{"complete"', b'["complete"'),

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -357,7 +358,7 @@ def test_a_release_is_shown_as_a_table(release: ul.Release) -> None:
     lines = repr(release).splitlines()
     assert lines[0].startswith(f"Release of {len(COMMON)} rows")
     assert [line.split()[0] for line in lines[3:-1]] == list(COMMON)
-    assert lines[-1].startswith("Promise: ")
+    assert lines[-1].startswith("Guarantee: ")
 
 
 def test_only_the_first_rows_are_shown() -> None:
@@ -422,7 +423,7 @@ def test_an_amount_is_never_shown_below_itself() -> None:
 
 def test_a_promise_rounds_every_number_up() -> None:
     line = promise(ul.Guarantee(Fraction("0.12345678"), Fraction("1.2345e-9")), Fraction("2e-9"))
-    assert line.startswith("Promise: 1.24e-09-approximate 0.123457-CDP, which is (")
+    assert line.startswith("Guarantee: 1.24e-09-approximate 0.123457-CDP, which is (")
     assert line.endswith(", 2e-09)-DP.")
 
 
@@ -483,3 +484,30 @@ def test_times_finer_than_python_holds_are_read_as_text() -> None:
         "moment", budget=ul.Budget(epsilon=1, delta=1e-8), items_per_user=1
     )
     assert plan.run().rows[0]["moment"] == "1970-01-01 00:00:00.000000001"
+
+
+def test_a_release_is_a_container_as_people_know_them() -> None:
+    release = histogram()
+    assert list(release) == release.rows
+    assert release[0] == release.rows[0]
+    assert release[-1] == release.rows[-1]
+    assert release[:2] == release.rows[:2]
+    assert release["dish"] == [row["dish"] for row in release.rows]
+    assert len(release) == len(release.rows)
+    with pytest.raises(KeyError):
+        release["portions"]
+    with pytest.raises(IndexError):
+        release[10_000]
+
+
+def test_rows_can_be_written_and_no_file_is_replaced_by_accident(tmp_path: Path) -> None:
+    release = ul.counts(["=1+1", "soup"], [9000, 8000], items_per_user=1).histogram(budget=BUDGET).run()
+    as_csv, as_parquet = tmp_path / "rows.csv", tmp_path / "rows.parquet"
+    release.write_csv(as_csv)
+    release.write_parquet(as_parquet)
+    assert "'=1+1" in as_csv.read_text("utf-8")
+    assert pq.read_table(as_parquet).equals(release.to_arrow())
+    for write, path in ((release.write_csv, as_csv), (release.write_parquet, as_parquet)):
+        with pytest.raises(ul.InvalidArgumentError, match="overwrite=True"):
+            write(path)
+        write(path, overwrite=True)

@@ -56,7 +56,8 @@ def insert_twice(ledger: Ledger) -> None:
 def pay(account: Account) -> None:
     """Reserve, deliver at once, settle: a new question each time."""
     question = f"question {next(_names)}"
-    account.pay(Bill(CEILING, question, "user", "add_remove", "searches.parquet"), lambda: (RELEASE, USED))
+    source = f"{account.dataset}.parquet"
+    account.pay(Bill(CEILING, question, "user", "add_remove", source), lambda: (RELEASE, USED))
 
 
 def by_clients(work: list[Callable[[], object]]) -> Callable[[], None]:

@@ -25,6 +25,7 @@ from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import (
     AccessError,
     BudgetRefusedError,
+    CannotAnswerError,
     ChargedFailureError,
     FrozenError,
     InvalidArgumentError,
@@ -69,6 +70,7 @@ __all__ = [
     "BoundedCounts",
     "Budget",
     "BudgetRefusedError",
+    "CannotAnswerError",
     "ChargedFailureError",
     "Description",
     "DiscreteGaussian",

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from numbers import Number
+from typing import Any
 
 __all__ = [
     "AccessError",
     "BudgetRefusedError",
+    "CannotAnswerError",
     "ChargedFailureError",
     "FrozenError",
     "InvalidArgumentError",
@@ -46,6 +48,20 @@ class InvalidArgumentError(UnlistedError, ValueError):
 
 class InvalidCountsError(UnlistedError, ValueError):
     """Counts that break what they declare: wrong type, negative, duplicated label, too many rows."""
+
+
+class CannotAnswerError(UnlistedError):
+    """A question failed in rehearsal, on no rows: it would fail here whatever the rows are. It cost nothing.
+
+    `problem` says what is wrong as far as it can be told in words; the cause itself is in the owner's log.
+    """
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(
+            f"The question cannot be answered here, whatever the rows are: {problem}. No row was read and nothing "
+            "was charged. The cause is in the owner's log."
+        )
 
 
 class BudgetRefusedError(UnlistedError):
@@ -100,13 +116,18 @@ class StreamError(UnlistedError):
 
 
 class ChargedFailureError(UnlistedError):
-    """Something failed after data was touched. The price stays charged, whatever the cause.
+    """Something failed after data was touched. Where an account pays the price stays charged, whatever the cause.
 
-    The message is fixed: a cause could depend on the data, so it goes to the log of whoever owns the data.
+    The message is fixed: a cause could depend on the data, so it goes to the log of whoever owns the data. What it
+    says of the price, `consequence`, depends on who pays and on nothing else.
     """
 
-    def __init__(self) -> None:
-        super().__init__("could not be answered; charged; see the log")
+    def __init__(self, consequence: str = "charged") -> None:
+        self.consequence = consequence
+        super().__init__(f"could not be answered; {consequence}; see the log")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.consequence,)
 
 
 def _shown(value: object) -> str:

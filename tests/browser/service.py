@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.server.running import HIDDEN_LABEL, SERVE, make_sources, wait_until
+from tests.server.running import HIDDEN_LABEL, PATIENCE_SECONDS, SERVE, make_sources, wait_until
 
 from unlisted.ledger.ledger import Ledger
 from unlisted.privacy.guarantee import Budget
@@ -44,6 +44,7 @@ secure_cookies = false
 
 [limits]
 requests_per_minute = 100000
+time_limit = "3600s"
 
 [datasets.searches]
 source = "hostile.parquet"
@@ -97,7 +98,7 @@ class Site:
     def is_up(self) -> bool:
         """Return whether it answers."""
         try:
-            with urllib.request.urlopen(f"{self.url}/health", timeout=10) as reply:
+            with urllib.request.urlopen(f"{self.url}/health", timeout=PATIENCE_SECONDS) as reply:
                 return bool(reply.status == 200)
         except OSError:
             return False
@@ -129,7 +130,7 @@ def running_site(folder: Path, ledger_url: str) -> Iterator[Site]:
         yield site
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(PATIENCE_SECONDS)
         if process.stdout is not None:
             process.stdout.close()
 

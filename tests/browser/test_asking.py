@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -66,10 +67,20 @@ def test_the_preview_follows_the_form(visitor: Open) -> None:
     window = visitor(**KINDS["light"]).sign_in()
     window.go("/datasets/searches/ask")
     address, before = window.page.url, window.text("#preview")
-    slider = window.page.get_by_role("slider")
+    slider, held = window.page.get_by_role("slider"), []
+
+    def hold_back(route: Any) -> None:
+        """Keep the preview away until the page was looked at without it."""
+        held.append(route)
+
+    window.page.route("**/preview", hold_back)
     slider.focus()
-    slider.press("ArrowRight")
+    with window.page.expect_request("**/preview"):
+        slider.press("ArrowRight")
     assert window.page.locator("#preview button").is_disabled()
+    for route in held:
+        route.continue_()
+    window.page.unroute("**/preview")
     window.page.wait_for_selector("#preview:not([aria-busy]) button:enabled")
     assert window.page.locator("#epsilon").input_value() == "1.1"
     assert window.text("#preview") != before

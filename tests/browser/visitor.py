@@ -7,6 +7,7 @@ from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
 from tests.browser.service import Site
+from tests.server.running import PATIENCE_SECONDS
 
 PICTURES = Path(__file__).parents[2] / "artefacts" / "browser"
 
@@ -27,6 +28,8 @@ class Visitor:
         self.site = site
         self.complaints: list[str] = []
         self._expected: tuple[str, ...] = ()
+        # After which something counts as not happening; no claim about how fast a machine is.
+        context.set_default_timeout(1000 * PATIENCE_SECONDS)
         self.page = context.new_page()
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self._complain(f"error: {error}"))

@@ -47,7 +47,7 @@ def process(*words: object, **variables: str) -> subprocess.Popen[bytes]:
 def finished(*words: object, **variables: str) -> Done:
     """Run a command as a process of its own to its end."""
     running = process(*words, **variables)
-    data, said = running.communicate(timeout=120)
+    data, said = running.communicate()
     return Done(running.returncode, data, said.decode())
 
 

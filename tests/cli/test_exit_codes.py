@@ -20,7 +20,7 @@ from unlisted.cli.exits import exits
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, InvalidCountsError
 
 QUESTION = (*SHELL, "--items-per-user", BOUND)
-FIXED = "unlisted: could not be answered; charged; see the log"
+FIXED = "unlisted: could not be answered; no account pays, so nothing was charged; see the log"
 
 
 def tidy(done: Done) -> None:
@@ -246,7 +246,7 @@ def test_a_pipe_that_nobody_reads_is_left_quietly(kind: str, rows: Path, tmp_pat
     assert running.stderr is not None
     said = running.stderr.read()
     running.stderr.close()
-    assert running.wait(timeout=120) == 141
+    assert running.wait() == 141
     assert said == b""
     # The answer is paid for; what does not go into the pipe is still written.
     assert receipt.stat().st_size > 100
@@ -272,15 +272,18 @@ def test_a_closed_output_is_refused_before_it_costs_anything(rows: Path) -> None
 
 @pytest.mark.skipif(os.name != "posix", reason="only POSIX systems send interrupts to a process")
 def test_an_interrupt_is_tidy(tmp_path: Path) -> None:
-    running = process("demo", "--chart", tmp_path / "demo.svg", TMPDIR=str(tmp_path))
+    # Nobody reads the pipe, so that the demo is never over before the interrupt comes.
+    chart = tmp_path / "demo.svg"
+    os.mkfifo(chart)
+    running = process("demo", "--chart", chart, TMPDIR=str(tmp_path))
     assert running.stdout is not None
     assert b"invented" in running.stdout.readline()
     running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=120)
-    # Inside the engine an interrupt is a failure like any other.
+    _, said = running.communicate()
+    # Where it met the engine, data was touched.
     assert running.returncode in (130, 4)
     assert b"Traceback" not in said
-    assert list(tmp_path.iterdir()) == [], "neither a chart nor what did not fit into memory is left"
+    assert list(tmp_path.iterdir()) == [chart], "what did not fit into memory is not left"
 
 
 def test_without_words_there_is_help() -> None:

@@ -90,5 +90,5 @@ def test_neighbours_can_be_replaced(rows: Path) -> None:
 def test_the_table_says_how_to_read_it_what_is_promised_and_what_is_missing(rows: Path) -> None:
     lines = unlisted("histogram", rows, *HISTOGRAM).text.splitlines()
     assert "95 % interval for the bounded count, given that the item was released" in lines[0]
-    assert lines[-2].startswith("Promise: ")
+    assert lines[-2].startswith("Guarantee: ")
     assert "are held back" in lines[-1]

@@ -26,7 +26,7 @@ def test_the_common_values_come_out_in_their_own_order_and_alone(rows: Path) -> 
     lines = [line.rstrip() for line in done.text.splitlines()]
     assert lines[0] == "4 rows; only the values were released, no counts and no order"
     assert lines[1 : 2 + len(FOUND)] == ["dish", *FOUND]
-    assert lines[-2].startswith("Promise: ")
+    assert lines[-2].startswith("Guarantee: ")
     assert PLANTED not in done.text
 
 

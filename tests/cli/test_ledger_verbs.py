@@ -119,7 +119,7 @@ class TestAccount:
         )
         words = ("--user", "user", "--item", "dish", "--ledger", url, "--account", "ads", "--format", "json")
         found = json.loads(said("top", rows, "-k", 2, *words))
-        assert found["guarantee"]["rho"] == 2 * 1.5**2 / 8
+        assert found["guarantee"]["rho"] == found["spent"]["rho"] == 2 * 1.5**2 / 8
         assert "enough for 18 more results" in said("account", "show", "ads", "--ledger", url)
         short = refused("top", rows, "-k", 19, *words, code=3)
         assert "enough for 18 more results at ε = 1.5" in short

@@ -79,7 +79,7 @@ def hostile() -> ul.Release:
 def test_json_is_one_object(verb: str, rows: Path) -> None:
     done = unlisted(verb, rows, *SHELL, *VERBS[verb], "--format", "json")
     found = json.loads(done.data)
-    assert list(found) == ["rows", "complete", "guarantee", "plan"]
+    assert list(found) == ["rows", "complete", "guarantee", "spent", "plan"]
     assert list(found["guarantee"]) == ["rho", "delta", "epsilon", "at_delta"]
     assert list(found["plan"])[:3] == ["mechanism", "threshold", "noise"]
     assert isinstance(found["complete"], bool)
@@ -275,7 +275,7 @@ def test_what_is_no_file_is_written_to_and_never_replaced(tmp_path: Path) -> Non
     reader.start()
     assert may_be_written(pipe)
     write_file(pipe, b"answer")
-    reader.join(timeout=30)
+    reader.join()
     assert read == [b"answer"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 

@@ -23,7 +23,8 @@ VERBS: dict[str, tuple[object, ...]] = {
 def test_it_is_the_answer_without_rows(verb: str, rows: Path) -> None:
     previewed = json.loads(unlisted("preview", verb, *BUDGET, *VERBS[verb], "--format", "json").data)
     answered = json.loads(unlisted(verb, rows, *SHELL, *VERBS[verb], "--format", "json").data)
-    assert ["rows", *previewed] == list(answered)
+    assert {"rows", "spent", *previewed} == set(answered)
+    assert answered["spent"] is None
     # Whether a ranking is complete is only known from its answer.
     assert previewed["complete"] is (None if verb == "top" else answered["complete"])
     assert previewed["guarantee"] == answered["guarantee"]

@@ -40,7 +40,7 @@ def test_a_stream_is_what_python_creates(tmp_path: Path) -> None:
     said = ("--unit", "user", "--rounds-per-user", 2, "--display", "sticky", "--release-every", 3, "--user", "who")
     done = created(tmp_path / "s", *said, "--item", "a", "--item", "b", "--count-per-item", 2, "--where", "x > 1")
     assert done.code == 0, done.said
-    assert done.text.startswith("Stream: round 0 of 6\nPromise: ")
+    assert done.text.startswith("Stream: round 0 of 6\nGuarantee: ")
     same = Stream.create(
         tmp_path / "t",
         rounds=6,

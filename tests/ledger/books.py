@@ -15,6 +15,9 @@ from unlisted.ledger.booking import Booking
 from unlisted.ledger.changes import Change
 from unlisted.query.charging import Bill
 
+PATIENCE_SECONDS = 600
+"""After which something that should happen counts as not happening. It is no claim about how fast a machine is."""
+
 
 class Clock:
     """A clock that stands still until it is moved, forwards or backwards."""
@@ -55,7 +58,7 @@ def delivers(release: bytes = b"a release", used: Guarantee | None = None, rho: 
 
 def eventually(is_so: Callable[[], object]) -> None:
     """Wait for something that other threads do."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_SECONDS
     while not is_so():
         if time.monotonic() > end:
             raise TimeoutError("what was waited for did not happen")
@@ -72,15 +75,15 @@ def held_up(account: Account) -> Iterator[Callable[[int], None]]:
 
     def step(_: Change) -> bool:
         begun.set()
-        return let_go.wait(60)
+        return let_go.wait(PATIENCE_SECONDS)
 
     holder = threading.Thread(
         target=ledger.book, args=(Booking(account.dataset, account.name, frozenset(), step),), daemon=True
     )
     holder.start()
-    begun.wait(60)
+    begun.wait(PATIENCE_SECONDS)
     try:
         yield lambda number: eventually(lambda: len(ledger._booker._turns._waiting[None]) == number)
     finally:
         let_go.set()
-        holder.join(60)
+        holder.join(PATIENCE_SECONDS)

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
-from tests.ledger.books import bill, budget, cost, delivers, eventually, held_up
+from tests.ledger.books import PATIENCE_SECONDS, bill, budget, cost, delivers, eventually, held_up
 
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, LedgerError
 from unlisted.ledger.account import Account
@@ -18,8 +18,6 @@ from unlisted.ledger.ending import forfeit
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import datasets
 from unlisted.ledger.verify import verify
-
-PATIENCE_SECONDS = 60
 
 
 @pytest.fixture

@@ -332,6 +332,56 @@ def test_questions_that_other_machines_hold_may_all_have_failed(ledger, monkeypa
     assert verify(ledger) == []
 
 
+def test_what_this_process_answers_is_known_and_not_asked_for(ledger, ledger_url):
+    account = opened(ledger)
+    looked = []
+
+    def listen(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        looked.append("unlisted_questions.owner" in statement)
+
+    def nested(depth: int):
+        def deliver():
+            if depth:
+                account.pay(bill(f"q{depth}", rho="0.001"), nested(depth - 1))
+            return b"a release", cost("0.001")
+
+        return deliver
+
+    sa.event.listen(ledger.store._engine, "before_cursor_execute", listen)
+    account.pay(bill("q", rho="0.001"), nested(8))
+    assert not any(looked)
+    assert ledger.running.count("searches") == 0
+    # What another process answers is asked for once it could be a failure too many.
+    with Ledger(ledger_url) as other:
+        child_looks = []
+
+        def also_elsewhere():
+            for number in range(2):
+                account.pay(bill(f"here {number}", rho="0.001"), delivers(used=cost("0.001")))
+            child_looks.append(ledger.running.count("searches", "ads"))
+            return b"a release", cost("0.001")
+
+        ledger.allow_failures(1, account="ads")
+        other.account("ads").pay(bill("elsewhere", rho="0.001"), also_elsewhere)
+    assert any(looked)
+    assert child_looks == [0]
+    assert verify(ledger) == []
+
+
+def test_a_forked_child_answers_nothing_of_its_parents(ledger):
+    account = opened(ledger)
+
+    def deliver():
+        assert ledger.running.count("searches", "ads") == 1
+        child = os.fork()
+        if not child:
+            os._exit(ledger.running.count("searches"))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        return b"a release", cost("0.1")
+
+    account.pay(bill("q"), deliver)
+
+
 def test_as_many_questions_as_anybody_likes_may_be_open_at_once(ledger):
     account = opened(ledger)
     assert _in_parallel(account, (True,) * 16) == [b"a release"] * 16

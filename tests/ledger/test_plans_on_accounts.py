@@ -20,6 +20,7 @@ from unlisted.ledger.account import Account
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.verify import verify
+from unlisted.release.release import short_up
 
 TOTAL = ul.Budget(rho=100, delta="0.01")
 EACH, DELTA = Fraction(3, 2), Fraction("1e-9")
@@ -80,7 +81,7 @@ class TestCost:
         plan = plan_of(kind, account)
         release = plan.run()
         assert release.guarantee == plan.guarantee
-        assert used(account) == Amount.charge(plan.guarantee)
+        assert used(account) == Amount.charge(plan.guarantee) == Amount.charge(release.spent)
 
     @pytest.mark.parametrize("k", [1, 2, 9])
     def test_a_ranking_pays_for_each_label_and_for_the_end(self, k: int, ledger: Ledger) -> None:
@@ -89,7 +90,9 @@ class TestCost:
         release = plan.run()
         assert release.complete == (k < 9), "nine dishes are not common enough"
         assert used(account) == price_of(release, plan)
-        assert Amount.charge(release.guarantee) == price_of(release, plan)
+        assert Amount.charge(release.spent) == price_of(release, plan)
+        assert release.guarantee == plan.guarantee, "what the mechanism promises does not depend on what came out"
+        assert (release.spent.rho < release.guarantee.rho) == (k == 9)
         assert account.balance().account.reserved == Amount()
         assert verify(ledger) == []
 
@@ -102,7 +105,19 @@ class TestCost:
         plan = plan_of("top", None, k=20)
         release = plan.run()
         assert release.guarantee == plan.guarantee
-        assert release.stamp is None
+        assert (release.stamp, release.spent) == (None, None)
+        assert release.receipt()["spent"] is None
+        assert "harged" not in str(release)
+
+    def test_both_are_shown_under_their_names(self, account: Account) -> None:
+        release = plan_of("top", account, k=20).run()
+        receipt, lines = release.receipt(), str(release).splitlines()
+        rho, delta = used(account).guarantee().rho, used(account).guarantee().delta
+        assert receipt["spent"] == release.as_dict()["spent"]
+        assert receipt["spent"] == {"rho": pytest.approx(float(rho)), "delta": pytest.approx(float(delta))}
+        assert receipt["spent"]["rho"] < receipt["guarantee"]["rho"]
+        assert lines[-2].startswith("Guarantee: ")
+        assert lines[-1] == f"Charged: ρ = {short_up(rho, 6)}, δ = {short_up(delta, 3)}."
 
     def test_other_parameters_for_each_question_add_up(self, account: Account) -> None:
         total = Amount()
@@ -360,7 +375,7 @@ class TestReceipts:
         assert verify(account.ledger, [release.receipt()]) == []
 
     def test_a_plan_says_who_pays(self, account: Account) -> None:
-        assert "Paid by: the account 'ads', which pays only for what comes back" in repr(plan_of("top", account))
+        assert "Paid by: the account 'ads', charged for the draws that are made" in repr(plan_of("top", account))
         assert repr(plan_of("histogram", account)).endswith("Paid by: the account 'ads'")
         assert "Paid by" not in repr(plan_of("histogram", None))
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.ledger.books import bill, budget, cost, delivers
+from tests.ledger.books import PATIENCE_SECONDS, bill, budget, cost, delivers
 
 from unlisted.errors import BudgetRefusedError
 from unlisted.ledger.account import Account
@@ -27,7 +27,7 @@ def try_to_pay(account: Account, name: str) -> bool:
 
 def test_two_hundred_threads_never_overspend_and_never_strand_budget(ledger):
     account = ledger.open("ads", dataset="searches", budget=budget("0.3"))
-    together = threading.Barrier(200, timeout=120)
+    together = threading.Barrier(200, timeout=PATIENCE_SECONDS)
 
     def one(number: int) -> bool:
         together.wait()

@@ -10,12 +10,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
-from tests.ledger.books import eventually
+from tests.ledger.books import PATIENCE_SECONDS, eventually
 
 from unlisted.errors import UncertainError
 from unlisted.ledger.turns import MOST_TOGETHER, Outcome, Turns
-
-PATIENCE_SECONDS = 60
 
 
 @dataclass(frozen=True)

@@ -239,7 +239,9 @@ class TestProfiles:
             CountProfile(BoundedCounts(["a"], [9], ONE), {}, lambda c, r: [], fetched=3, bottom=2)
 
     def test_what_changes_between_two_looks_fails_charged(self) -> None:
-        profile = CountProfile(BoundedCounts([], [], ONE), {1: 10**6}, lambda counts, ranks: ["only one"])
+        profile = CountProfile(
+            BoundedCounts([], [], ONE), {1: 10**6}, lambda counts, ranks: pa.array(["only one"])
+        )
         with pytest.raises(ChargedFailureError, match="could not be answered; charged; see the log"):
             ThresholdHistogram(DiscreteLaplace(2), 3, ONE).release(profile)
 

@@ -37,6 +37,10 @@ class Payer:
     result_epsilon = Fraction(1, 4)
     question_delta = Fraction(1, 10**9)
 
+    def has_answered(self, *_: object) -> bool:
+        """Nobody asks."""
+        return False
+
     def pay(self, *_: object) -> Any:
         """Nobody gets here."""
         raise AssertionError

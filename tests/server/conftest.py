@@ -48,7 +48,7 @@ def keys(sources: Path, ledger_url: str) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def service(sources: Path, ledger_url: str, keys: dict[str, str]) -> Iterator[Running]:
-    with running(sources, ledger_url, keys, {"requests_per_minute": 100_000}) as one:
+    with running(sources, ledger_url, keys, {"requests_per_minute": 100_000, "time_limit": "3600s"}) as one:
         yield one
 
 

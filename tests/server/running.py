@@ -10,11 +10,11 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import psycopg
@@ -23,10 +23,16 @@ import pyarrow.parquet as pq
 
 from unlisted.ledger.ledger import Ledger
 from unlisted.privacy.guarantee import Budget
+from unlisted.server.config import Limits
 from unlisted.server.keys import KeyRing
 
 SERVE = "import typer; from unlisted.cli.serve import serve; typer.run(serve)"
 HIDDEN_LABEL = "my pin is 1234"
+PATIENCE_SECONDS = 600
+"""After which something that should happen counts as not happening. It is no claim about how fast a machine is."""
+
+Guess = TypeVar("Guess")
+
 TOTAL = Budget(rho=50, delta="1e-4")
 TOP = {"question": "top", "items": ["query"], "k": 3, "epsilon": 1, "delta": 1e-8}
 HISTOGRAM = {"question": "histogram", "items": ["query"], "epsilon": 1, "delta": 1e-8}
@@ -56,10 +62,10 @@ def make_sources(folder: Path) -> None:
 
 
 def make_slow_view(url: str) -> None:
-    """Make a view in PostgreSQL that takes ten minutes to read."""
+    """Make a view in PostgreSQL that takes ten hours to read."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
-            """CREATE VIEW slow AS SELECT 'somebody'::text AS "user", 'tea'::text AS query FROM pg_sleep(600)"""
+            """CREATE VIEW slow AS SELECT 'somebody'::text AS "user", 'tea'::text AS query FROM pg_sleep(36000)"""
         )
 
 
@@ -131,7 +137,7 @@ class Running:
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, sent)
         try:
-            with urllib.request.urlopen(request, timeout=120) as reply:
+            with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as reply:
                 return Reply(reply.status, dict(reply.headers), reply.read())
         except urllib.error.HTTPError as refusal:
             with refusal:
@@ -139,7 +145,7 @@ class Running:
 
     def raw(self, request: bytes) -> bytes:
         """Send bytes as they are and return all that comes back."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as line:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_SECONDS) as line:
             line.sendall(request)
             line.shutdown(socket.SHUT_WR)
             found = b""
@@ -181,14 +187,33 @@ def running(
         yield service
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(PATIENCE_SECONDS)
         assert process.stdout is not None
         process.stdout.close()
 
 
-def wait_until(holds: Any, patience: float = 60) -> None:
-    """Wait for something to become true."""
-    ends = time.monotonic() + patience
+def padded_to(seconds: float) -> Limits:
+    """Return limits with a fixed time of answer and, in a test's own process, no limit on what comes before it.
+
+    With one, how fast the machine is would decide what is answered.
+    """
+    limits = Limits(pad_to=seconds, time_limit=seconds)
+    object.__setattr__(limits, "time_limit", None)
+    return limits
+
+
+def locked_out(guess: Callable[[], Guess], status: Callable[[Guess], int]) -> list[Guess]:
+    """Guess until a guess has to wait. On a slow machine the first waits, of a second or two, are over by then."""
+    guesses = [guess()]
+    while status(guesses[-1]) != 429:
+        assert len(guesses) < 30, "each wait is twice as long as the one before"
+        guesses.append(guess())
+    return guesses
+
+
+def wait_until(holds: Any) -> None:
+    """Wait for something to become true; how long only says when to give up."""
+    ends = time.monotonic() + PATIENCE_SECONDS
     while not holds():
         assert time.monotonic() < ends, "waited in vain"
         time.sleep(0.05)

@@ -12,7 +12,7 @@ from tests.server.running import HIDDEN_LABEL, HISTOGRAM, LABELS, TOP, Running
 import unlisted as ul
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.verify import verify
-from unlisted.release.release import Release
+from unlisted.release.release import Release, spent_as_dict
 
 RELEASES = "/v1/datasets/searches/releases"
 
@@ -52,10 +52,29 @@ def test_a_release_is_paid_stored_and_found_again(service: Running, book: Ledger
     assert service.ask(f"{RELEASES}/{entry}").json() == answer
     listed = service.ask(f"{RELEASES}?most=1").json()[0]
     assert (listed["entry"], listed["plan"]) == (entry, answer["plan"])
+    assert listed["guarantee"] == answer["guarantee"]
     assert service.ask(f"{RELEASES}?before={entry}&most=1").json()[:1] != [listed]
     receipt = service.ask(f"{RELEASES}/{entry}/receipt").json()
     assert receipt["ledger"] == answer["ledger"]
     assert verify(book, [receipt]) == []
+
+
+def test_a_ranking_that_ended_early_says_what_it_promised_and_what_was_charged(service: Running, book: Ledger):
+    before = book.account("ads-searches").balance().account.used
+    question = {**TOP, "k": 10}
+    promised = service.ask("/v1/datasets/searches/preview", question).json()["guarantee"]
+    answer = service.ask(RELEASES, question, headers={"Idempotency-Key": "early"}).json()
+    charged = book.account("ads-searches").balance().account.used - before
+    assert not answer["complete"]
+    assert answer["guarantee"] == promised
+    assert answer["spent"] == spent_as_dict(charged.guarantee())
+    assert answer["spent"]["rho"] < answer["guarantee"]["rho"]
+    entry = answer["ledger"]["entry"]
+    receipt = service.ask(f"{RELEASES}/{entry}/receipt").json()
+    assert (receipt["guarantee"], receipt["spent"]) == (promised, answer["spent"])
+    listed = service.ask(f"{RELEASES}?most=1").json()[0]
+    assert listed["guarantee"] == promised
+    assert listed["spent"] == dict(zip(("rho", "delta"), charged.texts, strict=True))
 
 
 def test_a_repeated_idempotency_key_gives_the_first_answer_at_no_cost(service: Running, book: Ledger):
@@ -127,7 +146,7 @@ def test_a_question_over_the_budget_is_refused_and_says_what_is_left(service: Ru
         ({"fetch": 10**9}, "fetch"),
         ({"noise": "laplace"}, "noise"),
         ({"epsilon": -1}, None),
-        ({"rho": 1}, "epsilon, rho"),
+        ({"rho": 1}, "rho"),
         ({"delta": None}, "delta"),
         ({"surprise": 1}, None),
         ({"count": "rows"}, "rows_per_item"),

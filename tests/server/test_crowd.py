@@ -7,7 +7,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
-from tests.server.running import running
+from tests.server.running import PATIENCE_SECONDS, running
 
 import unlisted as ul
 from unlisted.ledger.ledger import Ledger
@@ -26,7 +26,7 @@ def test_two_servers_and_fifty_clients_never_overspend(sources, ledger_url, keys
     book.open("crowd", dataset="searches", budget=share)
     key = KeyRing(book).create("Crowd", "analyst", {"searches": "crowd"})
     limits = {"requests_per_minute": 100_000, "questions_waiting": 200}
-    together = threading.Barrier(CLIENTS, timeout=120)
+    together = threading.Barrier(CLIENTS, timeout=PATIENCE_SECONDS)
     with running(sources, ledger_url, keys, limits) as one, running(sources, ledger_url, keys, limits) as two:
 
         def ask(number: int) -> int:

@@ -146,6 +146,7 @@ def test_trying_many_names_of_keys_does_not_help():
 def test_a_right_key_does_not_wait_for_the_wrong_ones_of_its_address(tmp_path: Path):
     with Ledger(tmp_path / "budget.db") as ledger:
         desk, right = Desk(Config(str(tmp_path / "budget.db"), {}), ledger), KeyRing(ledger).create("Ana")
+        desk._lockout = Lockout(Clock())
         wrong = f"ul_{key_id(right)}_" + "A" * 43
         statuses = []
         for number in range(PATIENCE_WITH_AN_ADDRESS):

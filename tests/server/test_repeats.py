@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from tests.server.asgi import Inside
+from tests.server.running import padded_to
 
 import unlisted as ul
 from unlisted.ledger.ledger import Ledger
@@ -43,7 +44,7 @@ def test_without_a_version_every_request_is_a_new_question(ledger: Ledger):
     assert first.json()["ledger"]["entry"] != second.json()["ledger"]["entry"]
 
 
-@pytest.mark.parametrize("limits", [Limits(), Limits(pad_to=0.5, time_limit=0.5)], ids=["remembered", "padded"])
+@pytest.mark.parametrize("limits", [Limits(), padded_to(0.5)], ids=["remembered", "padded"])
 def test_the_same_question_about_the_same_version_is_the_same_answer(ledger: Ledger, limits: Limits):
     service = inside(ledger, version="1", limits=limits)
     first = service.post(PLACE, HISTOGRAM)

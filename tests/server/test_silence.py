@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from tests.server.running import HIDDEN_LABEL, HISTOGRAM, LABELS, TOP, Running
 
 from unlisted.ledger.ledger import Ledger
+from unlisted.server.watch import known_method
 
 FIXED = "could not be answered; charged; see the log"
 
@@ -98,3 +99,24 @@ def test_the_counters_know_routes_and_outcomes_and_nothing_of_data(service: Runn
     assert outcomes <= {"answered", "denied", "invalid", "over budget", "busy"}
     for word in ("soup", "searches", "second", "duration", "bucket", *keys.values()):
         assert word not in text
+
+
+def test_a_caller_cannot_make_up_counters(service: Running):
+    """There is a counter for each route, method and outcome, whatever is asked for."""
+    key = service.keys["admin"]
+    made_up = (("BREW{0}", "/v1/datasets"), ("GET", "/made/up/{0}"), ("PUT", "/made-up-{0}"))
+    for number in range(20):
+        for method, path in made_up:
+            head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n"
+            service.raw(f"{head}X-Made-Up-{{0}}: {{0}}\r\n\r\n".format(number).encode())
+        service.ask(f"/v1/datasets/made-up-{number}/releases", TOP)
+        service.ask(f"/console/made/up/{number}", who=None)
+    text = service.ask("/metrics", who="admin").body.decode()
+    assert "BREW" not in text
+    assert "made" not in text
+    counted = [line for line in text.splitlines() if line.startswith("unlisted_requests_total")]
+    methods = {line.split('method="')[1].split('"')[0] for line in counted}
+    assert {"GET", "PUT"} <= methods
+    assert all(known_method(method) in (method, "other") for method in methods)
+    assert "BREW" not in service.log()
+    assert "made" not in service.log()

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.server.running import PATIENCE_SECONDS, padded_to
 
 import unlisted as ul
 from unlisted.errors import AccessError, ChargedFailureError, InvalidArgumentError
@@ -84,7 +85,7 @@ def test_no_more_run_at_once_than_allowed():
             most[0] = max(most[0], running[0])
             if running[0] == 2:
                 met.set()
-        met.wait(60)
+        met.wait(PATIENCE_SECONDS)
         with lock:
             running[0] -= 1
 
@@ -96,7 +97,7 @@ def test_no_more_run_at_once_than_allowed():
 def test_whoever_comes_when_too_many_wait_is_sent_away():
     go = threading.Event()
     limits = Limits(questions_at_once=1, questions_waiting=1)
-    workers_busy = [counting_after(lambda: go.wait(60)) for _ in range(2)]
+    workers_busy = [counting_after(lambda: go.wait(PATIENCE_SECONDS)) for _ in range(2)]
 
     async def ask() -> list[Any]:
         workers = Workers(limits)
@@ -114,13 +115,21 @@ def test_whoever_comes_when_too_many_wait_is_sent_away():
 
 
 def test_a_question_that_never_began_is_not_charged():
-    go = threading.Event()
+    """Two callers leave: one whose question runs, and one whose question waits behind it."""
+    began, go = threading.Event(), threading.Event()
+
+    def work() -> None:
+        began.set()
+        go.wait(PATIENCE_SECONDS)
 
     async def ask() -> list[Any]:
-        workers = Workers(Limits(questions_at_once=1, time_limit=0.3))
-        plans = (counting_after(lambda: go.wait(60)), PLAN)
-        asked = [asyncio.ensure_future(workers.answer(plan, None, nobody_leaves)) for plan in plans]
-        found = list(await asyncio.gather(*asked, return_exceptions=True))
+        workers, leave = Workers(Limits(questions_at_once=1)), asyncio.Event()
+        first = asyncio.ensure_future(workers.answer(counting_after(work), None, leave.wait))
+        await asyncio.to_thread(began.wait, PATIENCE_SECONDS)
+        second = asyncio.ensure_future(workers.answer(PLAN, None, leave.wait))
+        await asyncio.sleep(0)
+        leave.set()
+        found = list(await asyncio.gather(first, second, return_exceptions=True))
         go.set()
         await workers.close()
         return found
@@ -166,7 +175,7 @@ def test_with_a_fixed_time_the_ledger_hears_of_the_end_no_sooner(
     async def ask(plan: Plan) -> datetime:
         workers = Workers(Limits(pad_to=3600.0, time_limit=3600.0))
         asked = asyncio.ensure_future(workers.answer(plan, None, nobody_leaves))
-        await asyncio.to_thread(counted.wait, 60)
+        await asyncio.to_thread(counted.wait, PATIENCE_SECONDS)
         await asyncio.sleep(0.3)  # in which it would hear of it, were nothing to hold it back
         assert ledger.history()[-1].kind == "reserved"
         stopped = datetime.now(UTC)
@@ -189,7 +198,7 @@ def test_with_a_fixed_time_a_caller_who_leaves_changes_nothing_in_the_books(tmp_
         return
 
     async def ask(plan: Plan) -> ul.Release:
-        workers = Workers(Limits(pad_to=1.5, time_limit=1.5))
+        workers = Workers(padded_to(0.5))
         found = await workers.answer(plan, None, at_once)
         await workers.close()
         return found
@@ -207,7 +216,7 @@ def test_a_service_that_stops_does_not_wait_for_the_fixed_time(tmp_path: Path):
     async def ask(plan: Plan) -> None:
         workers = Workers(Limits(pad_to=3600.0, time_limit=3600.0))
         asked = asyncio.ensure_future(workers.answer(plan, None, nobody_leaves))
-        await asyncio.to_thread(counted.wait, 60)
+        await asyncio.to_thread(counted.wait, PATIENCE_SECONDS)
         await workers.close()
         asked.cancel()
 

@@ -64,11 +64,18 @@ def running_server(*, durable: bool = False) -> Iterator[str]:
         run("initdb", "--auth=scram-sha-256", f"--pwfile={password_file}", f"--username={OWNER}",
             "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync")  # fmt: skip
         port = _free_port()
-        run("pg_ctl", "--wait", f"--log={home / 'log'}", f"--options=-h 127.0.0.1 -p {port} {settings}", "start")
+        run(
+            "pg_ctl",
+            "--wait",
+            "--timeout=600",
+            f"--log={home / 'log'}",
+            f"--options=-h 127.0.0.1 -p {port} {settings}",
+            "start",
+        )
         try:
             yield f"postgresql://{OWNER}:{PASSWORD}@127.0.0.1:{port}/postgres"
         finally:
-            run("pg_ctl", "--wait", "--mode=immediate", "stop")
+            run("pg_ctl", "--wait", "--timeout=600", "--mode=immediate", "stop")
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

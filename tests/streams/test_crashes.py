@@ -325,14 +325,16 @@ class TestWriters:
         stream = brook(path, rounds=40, variance=STILL)
         writing = threading.Thread(target=lambda: [stream.push({f"label {i}": 10}) for i in range(30)])
         writing.start()
-        seen = 0
-        while writing.is_alive():
-            reader = Stream.open(path)
-            for number, release in reader.releases():
+        is_over = False
+        while not is_over:
+            # Looked at before reading: the last look is at the whole stream, however fast it was written.
+            is_over = not writing.is_alive()
+            seen = 0
+            for number, release in Stream.open(path).releases():
                 assert len(release) == number
                 seen += 1
         writing.join()
-        assert seen
+        assert seen == 30
         assert len(Stream.open(path).release(30)) == 30
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from tests.streams.brooks import brook, files_of, quiet_brook, rows_of, shown
+from tests.tables.hostile_values import texts
 
 import unlisted as ul
 from unlisted.errors import InvalidArgumentError, InvalidCountsError, UnlistedError
@@ -379,3 +380,16 @@ def test_a_refused_round_uses_no_gap_up(tmp_path: Path) -> None:
     assert stream.round == 0
     stream.push({"a": 9}, number=4, fill_gaps=True)
     assert stream.round == 4
+
+
+@pytest.mark.parametrize("unit", ["event", "user"])
+def test_a_row_that_cannot_be_read_is_as_if_it_were_not_there(unit: str, tmp_path: Path) -> None:
+    how: dict[str, Any] = {"unit": "user", "rounds_per_user": 2} if unit == "user" else {}
+    good = rows_of(*[(f"u{i}", "a") for i in range(20)])
+    bad = [(b"v", b"caf\xe9"), (b"caf\xe9", b"a"), (b"\xff", b"\xff")]
+    users, items = (texts([row[at] for row in bad]) for at in (0, 1))
+    hostile = pa.concat_tables([good, pa.table({"user": users, "item": items})])
+    stream = quiet_brook(tmp_path / "s", **how)
+    assert shown(stream.push(hostile)) == [("a", 20)]
+    again = quiet_brook(tmp_path / "t", **how)
+    assert shown(again.push(good)) == [("a", 20)]

@@ -21,7 +21,7 @@ from unlisted.ledger.account import Balance
 from unlisted.ledger.amounts import Amount
 
 USERS, ITEMS, COMMON = 30_000, 40_000, 20
-PATIENCE = 120
+PATIENCE = 600
 
 
 def frame_of(session: Any) -> Any:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import unlisted as ul
-from unlisted.errors import ChargedFailureError
+from unlisted.errors import CannotAnswerError, ChargedFailureError
 from unlisted.query.plan import Plan
 from unlisted.tables.cancelling import Cancellation, interruptible
 
@@ -55,11 +55,12 @@ def run_until_stopped(plan: Plan) -> BaseException | None:
 
     worker = threading.Thread(target=work)
     worker.start()
-    for _ in range(600):
+    for _ in range(1200):
         if not worker.is_alive():
             break
         time.sleep(0.1)
-        cancellation.cancel()
+        if cancellation.began:
+            cancellation.cancel()
     worker.join(1)
     return raised[0] if raised else None
 
@@ -68,15 +69,46 @@ def run_until_stopped(plan: Plan) -> BaseException | None:
 def test_a_running_question_is_stopped_inside_the_engine(engine: str, request: pytest.FixtureRequest) -> None:
     failure = run_until_stopped(request.getfixturevalue(engine))
     assert isinstance(failure, ChargedFailureError)
-    assert str(failure) == "could not be answered; charged; see the log"
+    assert str(failure) == "could not be answered; no account pays, so nothing was charged; see the log"
 
 
 def test_a_question_that_was_cancelled_before_does_not_begin() -> None:
     cancellation = Cancellation()
     cancellation.cancel()
     plan = ul.table(_frame(), user="user").top("query", k=1, budget=BUDGET)
-    with cancellation.watching(), pytest.raises(ChargedFailureError):
+    with cancellation.watching(), pytest.raises(CannotAnswerError, match="it was stopped before it began"):
         plan.run()
+    assert not cancellation.began
+
+
+def test_a_question_that_is_stopped_in_its_rehearsal_is_not_charged(postgres_url: str) -> None:
+    """Somebody holds the table, so that even its schema has to wait."""
+    name = f"held_{uuid.uuid4().hex}"
+    cancellation, raised = Cancellation(), []
+    with psycopg.connect(postgres_url) as holder:
+        holder.execute(f"""CREATE TABLE "{name}" AS SELECT 'a'::text AS "user", 'b'::text AS query""")
+        holder.commit()
+        plan = ul.table(postgres_url, table=name, user="user").top("query", k=2, budget=BUDGET)
+        plan.run()
+        holder.execute(f'LOCK TABLE "{name}"')
+
+        def work() -> None:
+            with cancellation.watching():
+                try:
+                    plan.run()
+                except ul.UnlistedError as failure:
+                    raised.append(failure)
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        waiting = f"SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND relation = '\"{name}\"'::regclass"
+        while holder.execute(waiting).fetchone() == (0,):
+            assert worker.is_alive()
+        while worker.is_alive():
+            cancellation.cancel()
+            worker.join(0.1)
+    assert [type(failure) for failure in raised] == [CannotAnswerError]
+    assert not cancellation.began
 
 
 def test_without_a_watcher_nothing_changes() -> None:

@@ -23,6 +23,7 @@ GOOD = b"".join(b"u%d,item%d\n" % (i, i % 3) for i in range(6))
 GOOD_COUNTS = {("item0",): 2, ("item1",): 2, ("item2",): 2}
 GOOD_LINES = b"".join(b'{"user": "u%d", "item": "item%d"}\n' % (i, i % 3) for i in range(6))
 
+PATIENT = (HealthCheck.function_scoped_fixture, HealthCheck.too_slow)
 BY_LINE = {"*": "line"}
 FIELDS = st.text(st.sampled_from(["a", '"', ",", "\t", " ", "é", "\\", "'", "\u2028", "\x1f", "😀"]), max_size=4)
 """What may stand in a field that holds no line break."""
@@ -74,7 +75,7 @@ pieces = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=PATIENT)
 @given(st.lists(pieces, max_size=8).map(b"".join))
 def test_no_line_of_a_csv_file_raises(tmp_path: Path, line: bytes) -> None:
     content = b"user,item\n" + GOOD + line + b"\n" + GOOD.replace(b"u", b"v")
@@ -126,7 +127,7 @@ class TestByLine:
         expected = {label: 2 * n for label, n in GOOD_COUNTS.items()} | kept
         assert csv_counts(tmp_path / "rows.csv", content, types=BY_LINE) == expected
 
-    @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=15, deadline=None, suppress_health_check=PATIENT)
     @given(st.lists(st.lists(pieces.filter(lambda piece: piece != b"\r"), max_size=8).map(b"".join), max_size=9))
     def test_no_line_changes_what_others_are(self, tmp_path: Path, lines: list[bytes]) -> None:
         strange = b"".join(line + b"\n" for line in lines)
@@ -138,7 +139,7 @@ class TestByLine:
         }
         assert sum(own.values()) <= len(lines)
 
-    @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=15, deadline=None, suppress_health_check=PATIENT)
     @given(st.lists(st.tuples(FIELDS, FIELDS), max_size=5), st.sampled_from([",", "\t"]))
     def test_a_good_file_is_read_as_any_other(
         self, tmp_path: Path, rows: list[tuple[str, str]], separator: str

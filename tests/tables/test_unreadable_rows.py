@@ -130,7 +130,7 @@ def test_bytes_that_are_no_text_in_parquet(make: Maker, role: str, count: int, t
 
 @pytest.mark.parametrize(
     ("make", "bad"),
-    zip(FILES, [LATIN, LONG_LATIN, b"\xed\xa0\x80", b"\xff\x00", b"\xc3"], strict=True),
+    list(zip(FILES, [LATIN, LONG_LATIN, b"\xed\xa0\x80", b"\xff\x00", b"\xc3"], strict=True)),
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_any_bytes_however_a_file_was_written(make: Maker, bad: bytes, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unlisted.cli.stopping import stoppable, what_is_kept
+from unlisted.cli.stopping import stoppable
 from unlisted.cli.writing import may_be_written, write_file
 from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.guarantee import Budget
@@ -32,7 +32,7 @@ def demo(
     _say(f"{rows.num_rows:,} searches of {users:,} people on a recipe site. All of them are invented.")
     plan = asked.histogram("query", budget=Budget(epsilon=1, delta="1e-8"), items_per_user=10)
     _show_plan(plan)
-    with stoppable(what_is_kept(None)):
+    with stoppable():
         release = plan.run()
     _show_release(release)
     _show_held_back(release)
@@ -77,7 +77,7 @@ def _show_held_back(release: Release) -> None:
 def _show_top(asked: PrivateTable) -> None:
     _title("4. A ranking of ten on phones, at ε = 1 more. It needs no bound on what one person typed.")
     plan = asked.top("query", k=10, budget=Budget(epsilon=1, delta="1e-8"), where="device = 'phone'")
-    with stoppable(what_is_kept(None)):
+    with stoppable():
         ranking = plan.run()
     for row in ranking.rows:
         _say(f"   {row['rank']:>3}. {printable(row['query'])}")

@@ -169,7 +169,7 @@ class PayerOptions:
         typer.Option(
             metavar="URL",
             envvar="UNLISTED_LEDGER",
-            help="Charge an account of this ledger: a file, or a PostgreSQL URL.",
+            help="The ledger of the account that pays: a file, or a PostgreSQL URL.",
             rich_help_panel=BUDGET_PANEL,
         ),
     ] = None

@@ -13,12 +13,12 @@ import typer
 
 from unlisted.cli.exits import CHARGED
 from unlisted.cli.options import Format, OutputOptions
-from unlisted.cli.stopping import stoppable, what_is_kept
+from unlisted.cli.stopping import stoppable
 from unlisted.cli.writing import require_writable, write_file
 from unlisted.errors import InvalidArgumentError
 from unlisted.query.plan import Plan
 from unlisted.release.export import as_csv, as_json, as_parquet
-from unlisted.release.release import NUMBERS, Release, as_text, escaped, printable, promise
+from unlisted.release.release import NUMBERS, Release, as_text, escaped, printable, promises
 
 if TYPE_CHECKING:
     from unlisted.ledger.account import Account
@@ -36,7 +36,7 @@ _WRITERS: dict[Format, Callable[[Release], bytes]] = {
 def run_and_write(plan: Plan, options: OutputOptions, source: str, idempotency_key: str | None = None) -> None:
     """Run a plan and put its release where it was asked for."""
     check_writable(options, source)
-    with stoppable(what_is_kept(plan.account)), working("Counting"):
+    with stoppable(), working("Counting"):
         release = plan.run(idempotency_key=idempotency_key)
     write_release(release, options)
     if release.stamp is not None:
@@ -120,7 +120,7 @@ def write_preview(plan: Plan, options: OutputOptions, account: Account | None = 
 
 
 def print_table(release: Release) -> None:
-    """Print an answer for a person: a table, the promise, and why things are missing."""
+    """Print an answer for a person: a table, the guarantee, what was charged, and why things are missing."""
     from rich.console import Console  # noqa: PLC0415 - only a screen needs it
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -136,7 +136,8 @@ def print_table(release: Release) -> None:
     with console.capture() as captured:
         console.print(Text(f"{len(release):,} rows; {release.reading}"), style="dim")
         console.print(drawn)
-        console.print(Text(promise(release.guarantee, release.at_delta)), style="dim")
+        for line in promises(release):
+            console.print(Text(line), style="dim")
         if missing := _missing(release):
             console.print(Text(missing), style="dim")
     typer.echo(captured.get(), nl=False)

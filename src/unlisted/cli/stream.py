@@ -194,7 +194,7 @@ class RoundOptions:
 @stream.command("create")
 @grouped
 def create(folder: FolderArgument, course: CourseOptions, spent: BudgetOptions, paid: PayerOptions) -> None:
-    """Create a stream. Its whole guarantee, for all rounds, is paid now and once."""
+    """Create a stream. If an account pays, it is charged now, once, for all rounds."""
     if paid.idempotency_key is not None:
         hint = "A folder is created once; open it the next time."
         raise InvalidArgumentError("--idempotency-key", paid.idempotency_key, "left out", hint)
@@ -216,8 +216,7 @@ def push(folder: FolderArgument, brought: RoundOptions, written: OutputOptions) 
     """Take in one round and write its release. The same round again gives the same release."""
     check_writable(written, brought.source)
     into = Stream.open(folder)
-    again = "a round that was not taken in can be pushed again and costs nothing more"
-    with stoppable(again), working("Counting"):
+    with stoppable(), working("Counting"):
         release = into.push(brought.rows(into), number=brought.round, fill_gaps=brought.fill_gaps)
     if release is None:
         every = into.settings.release_every

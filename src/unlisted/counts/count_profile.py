@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -87,3 +88,8 @@ class CountProfile:
             raise InvalidCountsError(
                 f"A profile's bottom is the count after its {fetched} largest, and {self.large.floor} without one."
             )
+
+
+def forms_of(counts: Any) -> tuple[Any, ...]:
+    """Return what a mechanism may get in the place of this: of a profile, also its large counts alone."""
+    return (counts.large, counts) if isinstance(counts, CountProfile) else (counts,)

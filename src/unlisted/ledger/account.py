@@ -36,6 +36,7 @@ from unlisted.ledger.amounts import Amount
 from unlisted.ledger.booking import Booking, Value
 from unlisted.ledger.changes import Change
 from unlisted.ledger.ending import forfeit, forfeit_abandoned, has_room, settle
+from unlisted.ledger.entries import Entry
 from unlisted.ledger.ledger import Ledger, require_name
 from unlisted.ledger.owners import give_up, is_gone, new_owner
 from unlisted.ledger.periods import period_of
@@ -43,7 +44,7 @@ from unlisted.ledger.schema import questions
 from unlisted.ledger.sources import require_own_source
 from unlisted.ledger.state import AccountState, DatasetState, Held
 from unlisted.ledger.terms import Terms
-from unlisted.ledger.words import frozen, refusal
+from unlisted.ledger.words import frozen, refusal, was_charged
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.query.charging import Bill, Deliver, Paid
 
@@ -82,6 +83,18 @@ class Account:
             raise LedgerError(f"The account {self.name!r} is not in the ledger any more.")
         return Balance(found[1], dataset, self.ledger.now(dataset.last_time))
 
+    def has_answered(self, bill: Bill, idempotency_key: str | None = None) -> bool:
+        """Return whether the store holds the answer, by its key or as the same question on the same version."""
+        with self.ledger.store.reading() as connection:
+            dataset = records.read_dataset(connection, self.dataset)
+            version = None if dataset is None else dataset.version
+            asked = {"question": bill.question, "version": version, "key": idempotency_key, "account": self.name}
+            rows = [
+                *(connection.execute(_BY_KEY, asked).all() if idempotency_key is not None else ()),
+                *(connection.execute(_SAME, asked).all() if version is not None else ()),
+            ]
+        return any(row.state == "settled" for row in rows)
+
     def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
         """Answer a question: from the store if it was answered before, else by reserving, running, settling."""
         if idempotency_key is not None:
@@ -93,17 +106,27 @@ class Account:
             if isinstance(failure, UncertainError) or not isinstance(failure, UnlistedError):
                 # If it was reserved after all, whoever asks next may forfeit it.
                 give_up(owner)
+            if isinstance(failure, KeyboardInterrupt):
+                failure.add_note(f"Whether the account {self.name!r} was charged, its history says.")
             raise
         if isinstance(begun, Paid):
             return begun
         if isinstance(begun, BudgetRefusedError):
             raise begun
+        drawn = False
+        self.ledger.running.begin(self.dataset, begun.number, self.name)
         try:
             release, used = deliver()
+            drawn = True
             return self._settle(begun, concerns, release, used)
-        except BaseException:
+        except BaseException as failure:
             self._forfeit(begun.number, concerns, owner)
+            if isinstance(failure, KeyboardInterrupt):
+                # What was drawn may have been settled just before.
+                failure.add_note(was_charged(self.name, begun.held.amount, at_most=drawn))
             raise
+        finally:
+            self.ledger.running.end(self.dataset, begun.number)
 
     def _book(self, concerns: frozenset[Hashable], step: Callable[[Change], Value]) -> Value:
         return self.ledger.book(Booking(self.dataset, self.name, concerns, step))
@@ -180,7 +203,7 @@ class Account:
         balance = Balance(state, dataset, change.now(dataset.last_time))
         if change.state.is_frozen(self.name):
             raise FrozenError(frozen(balance))
-        if not has_room(change, self.name):
+        if not has_room(change, self.name, self.ledger.running):
             return None
         if not amount.fits(balance.left):
             raise BudgetRefusedError(refusal(bill.ceiling, balance, bill.result, bill.result_epsilon))
@@ -213,7 +236,7 @@ class Account:
         try:
             # If somebody found the reservation abandoned and forfeited it meanwhile, the writing fails: it changes
             # open questions only.
-            entry = self._book(concerns, lambda change: settle(change, begun.number, begun.held, amount, release))
+            entry = self._book(concerns, lambda change: self._settled(change, begun, amount, release))
         except LedgerError:
             # The answer was drawn and cannot be stored: it is charged and lost.
             raise ChargedFailureError from None
@@ -227,10 +250,20 @@ class Account:
         try:
             # Processes that died failed before this question did: in this order they are counted.
             forfeit_abandoned(self.ledger, self.dataset)
-            self._book(concerns, lambda change: forfeit(change, number))
-        except LedgerError:
+            self._book(concerns, lambda change: self._forfeited(change, number))
+        except BaseException as failure:
             # Else the same question would count as being answered for as long as this process lives.
             give_up(owner)
+            if not isinstance(failure, LedgerError):
+                raise
+
+    def _settled(self, change: Change, begun: _Begun, amount: Amount, release: bytes) -> Entry | None:
+        self.ledger.running.end(self.dataset, begun.number)
+        return settle(change, begun.number, begun.held, amount, release)
+
+    def _forfeited(self, change: Change, number: int) -> None:
+        self.ledger.running.end(self.dataset, number)
+        forfeit(change, number)
 
 
 @dataclass(frozen=True)

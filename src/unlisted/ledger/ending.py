@@ -18,7 +18,7 @@ from unlisted.ledger.amounts import Amount
 from unlisted.ledger.changes import Change
 from unlisted.ledger.entries import Entry
 from unlisted.ledger.ledger import Ledger
-from unlisted.ledger.owners import is_elsewhere, is_gone
+from unlisted.ledger.owners import Running, is_elsewhere, is_gone
 from unlisted.ledger.schema import questions
 from unlisted.ledger.state import Held
 
@@ -68,15 +68,17 @@ def forfeit_abandoned(ledger: Ledger, dataset: str | None = None) -> int:
     return len(gone)
 
 
-def has_room(change: Change, account: str) -> bool:
+def has_room(change: Change, account: str, running: Running) -> bool:
     """Return whether a question may begin; False if reservations of dead processes must be forfeited first.
 
     Open questions on which nobody is known to work may all have failed already, unseen by the ledger. Together
     with the failures that were counted they must be fewer than what is allowed: else the question is refused. The
-    store is asked about them only where there are so many.
+    store is asked about them only where there are so many that this process does not answer itself.
     """
     limits = {account: change.account(account).failures, None: change.state.dataset.failures}
-    if all(one.seen + one.open < one.allowed for one in limits.values()):
+    if all(
+        one.seen + one.open - _answered_here(change, whose, running) < one.allowed for whose, one in limits.items()
+    ):
         return True
     rows = change.connection.execute(_OPEN_OF_ONE, {"dataset": change.state.dataset.name}).all()
     # A reservation that this very transaction ends is open for those who look at the store.
@@ -88,6 +90,12 @@ def has_room(change: Change, account: str) -> bool:
         untold = sum(is_elsewhere(row.owner) for row in rows if whose in (None, row.account))
         _require_fewer(failures, untold, change.state.dataset.name if whose is None else whose)
     return True
+
+
+def _answered_here(change: Change, account: str | None, running: Running) -> int:
+    """Return how many open questions this process answers: begun before, and in this very transaction."""
+    begun = sum(entry.kind == "reserved" and account in (None, entry.account) for entry in change.entries)
+    return begun + running.count(change.state.dataset.name, account)
 
 
 def _require_fewer(failures: Failures, untold: int, name: str) -> None:

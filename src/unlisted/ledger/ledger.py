@@ -16,6 +16,7 @@ from unlisted.ledger.allowances import for_account, for_dataset
 from unlisted.ledger.booking import Booker, Booking, Value
 from unlisted.ledger.changes import Change
 from unlisted.ledger.entries import Entry
+from unlisted.ledger.owners import Running
 from unlisted.ledger.sources import require_own_source
 from unlisted.ledger.state import AccountState, DatasetState, State
 from unlisted.ledger.store import Store
@@ -65,6 +66,7 @@ class Ledger:
         self.store = Store(url, create=create, read_only=read_only)
         self._clock = clock
         self._booker = Booker(self.store, self.now)
+        self.running = Running()
 
     def __enter__(self) -> Self:
         return self

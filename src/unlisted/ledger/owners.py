@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import count
@@ -44,6 +45,38 @@ def is_gone(owner: str) -> bool:
 def is_elsewhere(owner: str) -> bool:
     """Return whether another machine holds a reservation, so that nobody here can tell how it is doing."""
     return owner.partition("|")[0] != socket.gethostname()
+
+
+class Running:
+    """The reservations that this process works on right now, so that nobody need ask the store who holds them.
+
+    None is in here that is not open: it is put in after its entry was kept, and taken out before its end is. An
+    old one is left out, for at the end of its lease others may forfeit it. A forked child works on none.
+    """
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._held: dict[tuple[str, int], tuple[str, float]] = {}
+
+    def begin(self, dataset: str, number: int, account: str) -> None:
+        """Say that this process answers a question from now on."""
+        if self._process != os.getpid():
+            self._process, self._held = os.getpid(), {}
+        self._held[dataset, number] = (account, time.monotonic())
+
+    def end(self, dataset: str, number: int) -> None:
+        """Say that it does not any more."""
+        self._held.pop((dataset, number), None)
+
+    def count(self, dataset: str, account: str | None = None) -> int:
+        """Return how many questions about a data set it answers, or of one account."""
+        if self._process != os.getpid():
+            return 0
+        oldest = time.monotonic() - _LEASE.total_seconds() / 2
+        held = list(self._held.items())
+        return sum(
+            whose == dataset and account in (None, name) and since > oldest for (whose, _), (name, since) in held
+        )
 
 
 def _started(process: int) -> str:

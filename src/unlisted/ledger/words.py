@@ -5,7 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from unlisted.ledger.amounts import Amount
 from unlisted.privacy.guarantee import Guarantee
+from unlisted.release.release import short_up
 
 if TYPE_CHECKING:
     from unlisted.ledger.account import Balance
@@ -41,6 +43,13 @@ def frozen(balance: Balance) -> str:
         f"Whoever owns the data looks into the log and thaws it (unlisted {verb} thaw). Until then only previews "
         "and answers that were given before can be had. Nothing was charged."
     )
+
+
+def was_charged(account: str, ceiling: Amount, *, at_most: bool) -> str:
+    """Say what a question that was stopped costs: all that it could have cost, or less if it was just answered."""
+    held = ceiling.guarantee()
+    amount = f"ρ = {short_up(held.rho, 6)}, δ = {short_up(held.delta, 3)}"
+    return f"The account {account!r} was charged {'at most ' if at_most else ''}{amount}."
 
 
 def enough_for(left: Guarantee, result: Guarantee, epsilon: Fraction) -> str:

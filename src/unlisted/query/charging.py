@@ -72,6 +72,10 @@ class Payer(Protocol):
         """The δ of one question, if the account was opened with one."""
         ...
 
+    def has_answered(self, bill: Bill, idempotency_key: str | None = None) -> bool:
+        """Return whether a question would be answered from the store: then no data will be touched for it."""
+        ...
+
     def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
         """Answer a question: from the store if it was answered before, else by reserving, running, settling."""
         ...

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,14 +18,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from unlisted.counts.count_profile import forms_of
 from unlisted.counts.whole_numbers import to_arrow
-from unlisted.errors import ChargedFailureError, InvalidArgumentError
+from unlisted.errors import ChargedFailureError, InvalidArgumentError, UnlistedError
 from unlisted.mechanisms.accuracy import Accuracy
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.mechanism import CountSource, Mechanism
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.query.charging import Bill, Payer, require_payer
+from unlisted.query.rehearsals import REHEARSED
 from unlisted.release.release import (
     Release,
     frozen,
@@ -36,10 +38,14 @@ from unlisted.release.release import (
     shown_up,
     thawed,
 )
-from unlisted.tables.failures import charged
+from unlisted.tables.cancelling import rehearsing
+from unlisted.tables.failures import charged, uncharged
+from unlisted.tables.interrupts import outcome_of
 
 if TYPE_CHECKING:
     import altair
+
+_UNPAID = "no account pays, so nothing was charged"
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,8 @@ class Data:
     `user` is the column that says whose row it is, None for counts that were made elsewhere. `source` is what the
     rows are called in a ledger. `check` looks at the schema and may refuse, at no cost; `counts` touches data, so
     whatever fails in it is charged. `types` is what text columns were declared to hold: other types, other labels.
-    `is_typed` is false where the type of the labels is only known from the labels.
+    `is_typed` is false where the type of the labels is only known from the labels. `rehearsal` is the same without
+    rows; None where there is nothing to rehearse here, because it is without rows itself or a service has them.
     """
 
     user: str | None
@@ -57,8 +64,21 @@ class Data:
     items: tuple[str, ...]
     check: Callable[[], None]
     counts: CountSource
+    rehearsal: Rehearsal | None
     types: Mapping[str, str] = field(default_factory=dict)
     is_typed: bool = True
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """How a question can be answered from no rows before it is answered from all.
+
+    `data` looks at the schema anew, may refuse like `Data.check`, and returns the same data without rows.
+    `signature` is what else decides how that ends; None if nobody can tell.
+    """
+
+    signature: Callable[[], Hashable | None]
+    data: Callable[[], Data]
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,21 +156,31 @@ class Plan:
 
         With an account, the ceiling is reserved first and what was really used is settled after. The key names
         this one request: asked again with it, the first answer comes back and nothing more is charged.
+
+        Before that the question is rehearsed, from its statements to the bytes of a release, on no rows: what
+        fails whatever the rows are is refused there and costs nothing.
         """
         if self.data is None:
             raise InvalidArgumentError(
                 "plan", "a preview", "a plan made on a table", 'Say ul.table("…", user="…").histogram(…) instead.'
             )
-        self.data.check()
-        if self.account is not None:
-            return self._paid(self.data, self.account, idempotency_key)
-        if idempotency_key is not None:
+        if self.account is None and idempotency_key is not None:
             hint = "Without an account nothing is kept, so nothing can be asked again."
             raise InvalidArgumentError("idempotency_key", idempotency_key, "given with an account", hint)
+        try:
+            self._rehearse(self.data)
+        except UnlistedError:
+            # A stored answer needs no source that works.
+            if not self._will_be_repeated(self.data, idempotency_key):
+                raise
+        if self.account is not None:
+            return self._paid(self.data, self.account, idempotency_key)
         release = self._answered(self.data)
-        if release is None:
-            # Raised anew, out here: neither the cause nor a frame that saw data hangs on what the caller gets.
-            raise ChargedFailureError
+        if isinstance(release, ChargedFailureError):
+            raise ChargedFailureError(_UNPAID)
+        if isinstance(release, BaseException):
+            release.add_note(f"{_UNPAID.capitalize()}.")
+            raise release
         return release
 
     def bill(self, data: Data) -> Bill:
@@ -173,29 +203,58 @@ class Plan:
 
         def deliver() -> tuple[bytes, Guarantee]:
             release = self._answered(data)
-            if release is None:
-                raise ChargedFailureError
-            return release.to_bytes(), release.guarantee
+            if isinstance(release, BaseException):
+                raise release
+            assert release.spent is not None  # an account pays
+            return release.to_bytes(), release.spent
 
         paid = account.pay(self.bill(data), deliver, idempotency_key)
-        return replace(Release.from_bytes(paid.release), stamp=paid.stamp)
+        # The question's name holds the mechanism: what answered it before promised the same. A release of
+        # version 0.1 does not say it itself.
+        return replace(Release.from_bytes(paid.release, stamp=paid.stamp), guarantee=self.guarantee)
 
-    def _answered(self, data: Data) -> Release | None:
-        """Count and release; None if that failed, which the owner's log then tells about."""
-        try:
+    def _rehearse(self, data: Data) -> None:
+        """Check the question, and answer it from no rows, unless that went well before; throw the answer away."""
+        with uncharged(), rehearsing():
+            data.check()
+            if data.rehearsal is None:
+                return
+            signature = data.rehearsal.signature()
+            name = None
+            if signature is not None:
+                name = (signature, data.user, self.mechanism.encoding(), str(self.asked))
+            if name in REHEARSED:
+                return
+            empty = data.rehearsal.data()
+            with self.mechanism.needs().read(empty.counts) as counts:
+                # Whether labels are few or many, they must come out.
+                answers = [self.mechanism.release(one) for one in forms_of(counts)]
+            for answer in answers:
+                Release.from_bytes(self._released(answer, empty).to_bytes())
+        if name is not None:
+            REHEARSED.add(name)
+
+    def _will_be_repeated(self, data: Data, idempotency_key: str | None) -> bool:
+        """Return whether no data will be touched, because the account has the answer."""
+        return self.account is not None and self.account.has_answered(self.bill(data), idempotency_key)
+
+    def _answered(self, data: Data) -> Release | BaseException:
+        """Count and release, or return what came in between: Ctrl-C, or a failure; its cause is the owner's."""
+
+        def answer() -> Release:
             with charged():
                 return self._released(self.mechanism.run(data.counts), data)
-        except ChargedFailureError:
-            return None
+
+        return outcome_of(answer)
 
     def _released(self, answer: Answer, data: Data) -> Release:
         complete = not answer.stopped if self.complete is None else self.complete
         # An empty answer looks the same whatever the labels are that it does not show.
         labels = answer.labels if len(answer) or data.is_typed else pa.nulls(0, pa.string())
         columns = {**item_columns(labels, data.items), **_number_columns(self.mechanism, answer)}
-        # Only an account that reserved the ceiling first may hand the rest back.
-        cost = self.guarantee if self.account is None else answer.spent
-        return Release(pa.table(columns), complete, cost, self.at_delta, self.as_dict())
+        # Only an account that reserved the ceiling first may hand the rest back, and it counts ρ and δ alone.
+        spent = None if self.account is None else Guarantee(answer.spent.rho, answer.spent.delta)
+        return Release(pa.table(columns), complete, self.guarantee, self.at_delta, self.as_dict(), spent=spent)
 
     def __repr__(self) -> str:
         return "\n".join(_lines(self))
@@ -233,7 +292,7 @@ def _lines(plan: Plan) -> list[str]:
         lines.append(f"Counts are within ±{expected.half_width:,} of the {counted} count, 95 % of the time")
     lines.append(f"Why: {plan.reason}")
     if plan.account is not None:
-        only = ", which pays only for what comes back" if mechanism.ranks else ""
+        only = ", charged for the draws that are made" if mechanism.ranks else ""
         lines.append(f"Paid by: the account {plan.account.name!r}{only}")
     if plan.data is None:
         lines.append("A preview: no data was named, none was touched.")

@@ -9,7 +9,7 @@ the guarantee rests on them. A question that they cannot bear is refused when it
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ from unlisted.privacy.sensitivity import Adjacency, Sensitivity
 from unlisted.query import questions
 from unlisted.query.charging import Payer
 from unlisted.query.options import read_fetched, require_budget, require_items
-from unlisted.query.plan import Data, Plan
+from unlisted.query.plan import Data, Plan, Rehearsal
 from unlisted.query.planner import at_delta_of, gumbel_ranking, make_plan
 from unlisted.query.questions import Fetch, Item, Question, RankingMethod, priced_by
 from unlisted.tables.count_query import CountQuery, item_names
@@ -198,9 +198,17 @@ class PrivateCounts:
         return fetched
 
     def _plan(self, question: Question, found: Calibrated[Any]) -> Plan:
-        counts = GivenCounts(self._counts)
-        data = Data(self._user, self._source, self._query.items, lambda: None, counts, is_typed=self._is_typed)
+        given = self._counts
+        rehearsal = Rehearsal(
+            lambda: (repr(given), str(given.labels.type), given.minimum_count, given.ties),
+            lambda: self._data(replace(given, labels=given.labels[:0], counts=given.counts[:0]), None),
+        )
+        data = self._data(given, rehearsal)
         return make_plan(question.kind, self._query, found, at_delta_of(question), data)
+
+    def _data(self, given: BoundedCounts, rehearsal: Rehearsal | None) -> Data:
+        items, counts = self._query.items, GivenCounts(given)
+        return Data(self._user, self._source, items, lambda: None, counts, rehearsal, is_typed=self._is_typed)
 
 
 def counts(

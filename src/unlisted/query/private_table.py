@@ -16,7 +16,7 @@ from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.numbers import Number, failure_probability
 from unlisted.query.asking import Askable
 from unlisted.query.charging import Payer
-from unlisted.query.plan import Data, Plan
+from unlisted.query.plan import Data, Plan, Rehearsal
 from unlisted.query.planner import make_plan, plan_of
 from unlisted.query.questions import Item, Question
 from unlisted.tables.bounding import fresh_secret
@@ -99,15 +99,25 @@ class PrivateTable(Askable):
         return plan_of(question, self._data(question.counted), account)
 
     def _data(self, query: CountQuery) -> Data:
-        read = self._table
-        return Data(
-            read.user, read.source, query.items, lambda: _check(read, query), TableCounts(read, query), read.types
-        )
+        return _data_of(self._table, query)
 
 
-def _check(table: Table, query: CountQuery) -> None:
-    """Refuse a question that the columns do not allow."""
-    table.rows(query)
+def _data_of(table: Table, query: CountQuery) -> Data:
+    """Return where the counts for a question come from: a table, or the same one without its rows."""
+
+    def check() -> None:
+        table.rows(query)
+
+    rehearsal = Rehearsal(table.engine.signature, lambda: _data_of(table.rehearsal(query), query))
+    return Data(
+        table.user,
+        table.source,
+        query.items,
+        check,
+        TableCounts(table, query),
+        rehearsal if table.has_rows else None,
+        table.types,
+    )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -96,7 +96,7 @@ class RemoteTable(Askable):
     def release(self, entry: int) -> Release:
         """Return a past release by its entry, at no cost."""
         found = self._calls.get("v1", "datasets", self.name, "releases", str(entry), accept=RELEASE_TYPE)
-        return replace(Release.from_bytes(found.body), stamp=found.json_header(STAMP_HEADER))
+        return Release.from_bytes(found.body, stamp=found.json_header(STAMP_HEADER))
 
     def plan(self, question: Question, *, account: Payer | None = None) -> Plan:
         """Plan on this side as the service will on the other. Which account pays, the key says."""
@@ -126,7 +126,7 @@ class RemoteTable(Askable):
         return fixed
 
     def _data(self, query: CountQuery) -> Data:
-        return Data(self._about["user"], "a service", query.items, lambda: None, _Elsewhere())
+        return Data(self._about["user"], "a service", query.items, lambda: None, _Elsewhere(), None)
 
     def _account(self, question: Question | None) -> _RemoteAccount:
         asked = {} if question is None else {"question": question.kind, **question.said()}
@@ -156,11 +156,21 @@ class _RemoteAccount:
         """The δ of one question, if the account was opened with one."""
         return self._term("question_delta")
 
+    def has_answered(self, bill: Bill, idempotency_key: str | None = None) -> bool:  # noqa: ARG002
+        """Return False: the service knows, and looks itself."""
+        return False
+
     def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:  # noqa: ARG002
         """Send the question. The answer is made there, so nothing is delivered from here."""
-        headers = {"Idempotency-Key": idempotency_key or secrets.token_urlsafe(16), "Accept": RELEASE_TYPE}
+        key = idempotency_key or secrets.token_urlsafe(16)
+        headers = {"Idempotency-Key": key, "Accept": RELEASE_TYPE}
         body = {**self.asked, "plan_sha256": bill.question}
-        found = self.calls.post("v1", "datasets", self.about["name"], "releases", body=body, headers=headers)
+        try:
+            found = self.calls.post("v1", "datasets", self.about["name"], "releases", body=body, headers=headers)
+        except KeyboardInterrupt as stop:
+            again = f"Run it again with idempotency_key={key!r}: it is then charged once at most."
+            stop.add_note(f"The service may have charged the account {self.name!r} for it. {again}")
+            raise
         stamp = found.json_header(STAMP_HEADER)
         return Paid(found.body, stamp["dataset"], stamp["account"], stamp["entry"], stamp["hash"])
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from unlisted.errors import MissingExtraError
+from unlisted.errors import InvalidArgumentError, MissingExtraError
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.rounding import round_up
 
@@ -45,8 +47,12 @@ class Release:
     `table` holds the item columns and then `count`, `low`, `high` (or `rank`; or, where labels were asked for,
     nothing). `complete` says whether the answer is all there was to say: for a histogram and for labels yes, for
     the largest counts no, for a ranking whether k labels came out. `plan` is what was asked and how, as plain
-    values; `low` and `high` are 95 % intervals, of what `reading` says. `stamp` names the entry of the ledger that
-    it was paid with, if an account paid.
+    values; `low` and `high` are 95 % intervals, of what `reading` says.
+
+    `guarantee` is what the mechanism promises, whatever came out: its ceiling. `spent` is what an account was
+    charged for the answer: less, where a ranking ended early. Only an account that reserved the ceiling first may
+    count that; it is None where no account paid, and then the guarantees are what adds up. `stamp` names the
+    entry of the ledger that it was paid with, if an account paid.
     """
 
     table: pa.Table
@@ -56,6 +62,7 @@ class Release:
     plan: Mapping[str, Any]
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
     stamp: Mapping[str, Any] | None = None
+    spent: Guarantee | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "plan", frozen(self.plan))
@@ -64,7 +71,7 @@ class Release:
     def __reduce__(self) -> tuple[Any, ...]:
         # A read-only view cannot be pickled; what it shows can.
         kept = (self.table, self.complete, self.guarantee, self.at_delta, thawed(self.plan), self.time)
-        return Release, (*kept, thawed(self.stamp))
+        return Release, (*kept, thawed(self.stamp), self.spent)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -85,6 +92,54 @@ class Release:
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Go through the rows, as dicts."""
+        return iter(self.rows)
+
+    @overload
+    def __getitem__(self, at: int) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, at: slice | str) -> list[Any]: ...
+
+    def __getitem__(self, at: int | slice | str) -> Any:
+        """Return a row by its number, some rows by a slice, or a column by its name."""
+        if not isinstance(at, str):
+            return self.rows[at]
+        if at not in self.table.column_names:
+            raise KeyError(at)
+        return [row[at] for row in self.rows]
+
+    def write_csv(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the rows as CSV, in which no label is a formula to a spreadsheet.
+
+        Args:
+            path: the file. One that is there is refused, unless `overwrite` says so.
+            overwrite: replace a file that is there.
+
+        Examples:
+            >>> counts = ul.counts(["soup", "=1+1"], [900, 800], items_per_user=1)
+            >>> release = counts.histogram(budget=ul.Budget(epsilon=1, delta=1e-8)).run()
+            >>> release.write_csv("dishes.csv")
+            >>> from pathlib import Path
+            >>> Path("dishes.csv").read_text().splitlines()[0]
+            'item,count,low,high'
+        """
+        from unlisted.release.export import as_csv  # noqa: PLC0415 - it knows releases
+
+        _write(path, as_csv(self), overwrite=overwrite)
+
+    def write_parquet(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the rows as a Parquet file.
+
+        Args:
+            path: the file. One that is there is refused, unless `overwrite` says so.
+            overwrite: replace a file that is there.
+        """
+        from unlisted.release.export import as_parquet  # noqa: PLC0415 - it knows releases
+
+        _write(path, as_parquet(self), overwrite=overwrite)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)
@@ -123,23 +178,27 @@ class Release:
         return release_to_bytes(self)
 
     @staticmethod
-    def from_bytes(data: bytes) -> Release:
-        """Read a release that `to_bytes` wrote."""
+    def from_bytes(data: bytes, *, stamp: Mapping[str, Any] | None = None) -> Release:
+        """Read a release that `to_bytes` wrote; `stamp` names the entry of the ledger that it was paid with."""
         from unlisted.release.serialize import release_from_bytes  # noqa: PLC0415 - it knows releases
 
-        return release_from_bytes(data)
+        return release_from_bytes(data, stamp)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return rows, guarantee and plan as plain values: what `--format json` prints."""
+        """Return rows, guarantee, what was spent and plan as plain values: what `--format json` prints."""
         return {
             "rows": [{name: as_plain(value) for name, value in row.items()} for row in self.rows],
             "complete": self.complete,
             "guarantee": guarantee_as_dict(self.guarantee, self.at_delta),
+            "spent": None if self.spent is None else spent_as_dict(self.spent),
             "plan": thawed(self.plan),
         }
 
     def receipt(self) -> dict[str, Any]:
-        """Return what was promised, to whom and how, as plain values; of the rows, how many and their digest."""
+        """Return what was promised, to whom and how, as plain values; of the rows, how many and their digest.
+
+        A receipt of version 0.1 has no `spent`: its `guarantee` is then what was charged, if an account paid.
+        """
         body = self.as_dict()
         rows = json.dumps(body.pop("rows"), ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
         plan = body["plan"]
@@ -185,7 +244,7 @@ def as_text(release: Release, most: int | None = None) -> str:
     lines = [f"Release of {len(release):,} rows: {release.reading}", *_drawn(names, rows)]
     if len(rows) < len(release):
         lines.append(f"… and {len(release) - len(rows):,} more rows")
-    return "\n".join([*lines, promise(release.guarantee, release.at_delta)])
+    return "\n".join([*lines, *promises(release)])
 
 
 def guarantee_as_dict(guarantee: Guarantee, at_delta: Fraction) -> dict[str, Any]:
@@ -198,11 +257,25 @@ def guarantee_as_dict(guarantee: Guarantee, at_delta: Fraction) -> dict[str, Any
     }
 
 
+def spent_as_dict(spent: Guarantee) -> dict[str, Any]:
+    """Return what an account was charged as numbers for display, each rounded up: what its ledger adds up."""
+    return {"rho": shown_up(spent.rho), "delta": shown_up(spent.delta)}
+
+
+def promises(release: Release) -> list[str]:
+    """Say what a release promises and, where an account paid, what that account was charged: a line each."""
+    lines = [promise(release.guarantee, release.at_delta)]
+    if release.spent is not None:
+        rho, delta = short_up(release.spent.rho, 6), short_up(release.spent.delta, 3)
+        lines.append(f"Charged: ρ = {rho}, δ = {delta}.")
+    return lines
+
+
 def promise(guarantee: Guarantee, at_delta: Fraction) -> str:
     """Say a guarantee in one line, every number rounded up."""
     rho, epsilon = short_up(guarantee.rho, 6), short_up(guarantee.epsilon(at_delta), 6)
     delta, total = short_up(guarantee.delta, 3), short_up(at_delta, 3)
-    return f"Promise: {delta}-approximate {rho}-CDP, which is ({epsilon}, {total})-DP."
+    return f"Guarantee: {delta}-approximate {rho}-CDP, which is ({epsilon}, {total})-DP."
 
 
 def shown_up(amount: Fraction) -> float:
@@ -283,3 +356,13 @@ def _versions() -> dict[str, str]:
 
     others = {name: metadata.version(name) for name in ("cryptography", "duckdb", "numpy", "pyarrow")}
     return {"unlisted": __version__, "python": platform.python_version(), **others}
+
+
+def _write(path: str | os.PathLike[str], data: bytes, *, overwrite: bool) -> None:
+    """Write a file, and refuse to replace one without being told to."""
+    try:
+        with Path(path).open("wb" if overwrite else "xb") as file:
+            file.write(data)
+    except FileExistsError:
+        hint = "It is there already. Say overwrite=True to replace it."
+        raise InvalidArgumentError("path", str(path), "a file that is not there yet", hint) from None

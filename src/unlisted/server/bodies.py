@@ -32,13 +32,14 @@ def dataset_body(view: DatasetView) -> dict[str, Any]:
 def past_body(past: PastRelease) -> dict[str, Any]:
     """Return a past release without its rows."""
     rho, delta = past.cost.texts
+    said = past.release.as_dict()
     return {
         "entry": past.entry,
         "account": past.account,
         "time": past.time.isoformat(timespec="seconds"),
-        "rho": rho,
-        "delta": delta,
-        "plan": past.release.as_dict()["plan"],
+        "guarantee": said["guarantee"],
+        "spent": {"rho": rho, "delta": delta},
+        "plan": said["plan"],
     }
 
 

@@ -262,6 +262,6 @@ class Desk:
 
 def _past(found: StoredAnswer) -> PastRelease:
     paid = found.paid
-    release = replace(Release.from_bytes(paid.release), stamp=paid.stamp)
+    release = Release.from_bytes(paid.release, stamp=paid.stamp)
     when = datetime.fromisoformat(found.time)
     return PastRelease(release, paid.number, paid.account, when, Amount.read(found.rho, found.delta))

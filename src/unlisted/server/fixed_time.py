@@ -55,6 +55,10 @@ class PaysAtFixedTime:
         """The δ of one question, if the account was opened with one."""
         return self.account.question_delta
 
+    def has_answered(self, bill: Bill, idempotency_key: str | None = None) -> bool:
+        """Return what the account says."""
+        return self.account.has_answered(bill, idempotency_key)
+
     def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
         """Answer a question as the account does, but let the delivery last until its time."""
 

@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from unlisted.server.problems import UNFORESEEN, problem
-from unlisted.server.watch import Metrics, log_request
+from unlisted.server.watch import Metrics, known_method, log_request
 
 SAFE_HEADERS = {
     b"cache-control": b"no-store",
@@ -58,11 +58,12 @@ class Gate:
                 await self._app(scope, limited, told)
         except Exception:
             if not seen["status"]:
-                await problem(500, "failed", UNFORESEEN)(scope, receive, told)
+                await problem(500, "failed", UNFORESEEN, charged=None)(scope, receive, told)
         finally:
-            route = getattr(scope.get("route"), "path", "unknown")
-            self._metrics.count(scope["method"], route, seen["status"])
-            log_request(came, scope["method"], route, seen["status"], scope.get("state", {}).get("key"))
+            # The pattern of a route, never the path that somebody asked for.
+            method, route = known_method(scope["method"]), getattr(scope.get("route"), "path", "unknown")
+            self._metrics.count(method, route, seen["status"])
+            log_request(came, method, route, seen["status"], scope.get("state", {}).get("key"))
 
 
 def _declared(scope: Scope) -> int:

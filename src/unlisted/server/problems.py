@@ -28,7 +28,7 @@ from unlisted.errors import (
 from unlisted.tables.failures import OWNER_LOG
 
 MEDIA_TYPE = "application/problem+json"
-UNFORESEEN = "The request could not be answered; see the log."
+UNFORESEEN = "The request could not be answered; see the log. A question may have been charged."
 
 
 def problem(status: int, kind: str, detail: str, headers: dict[str, str] | None = None, **more: Any) -> Response:
@@ -106,4 +106,4 @@ async def _usual(_: Request, error: Exception) -> Response:
 
 async def _unforeseen(_: Request, error: Exception) -> Response:
     OWNER_LOG.error("A request failed in a way that nobody foresaw.", exc_info=error)
-    return problem(500, "failed", UNFORESEEN)
+    return problem(500, "failed", UNFORESEEN, charged=None)

@@ -1,8 +1,9 @@
 """What may be told about requests: one line in the log and a counter. Nothing in them depends on data.
 
-No label, no predicate, no question, no path but its pattern. No length of time, and the time of a line is when the
-request came. An answer and a failure after data was touched are the same word, `answered`: which of the two it was
-can depend on a row, and stands in the owner's log.
+No label, no predicate, no question, no path but its pattern, no word that a caller made up: there are as many
+counters as there are routes, methods and outcomes, and never more. No length of time, and the time of a line is
+when the request came. An answer and a failure after data was touched are the same word, `answered`: which of the
+two it was can depend on a row, and stands in the owner's log.
 """
 
 from __future__ import annotations
@@ -23,6 +24,15 @@ NO_TELEMETRY = TelemetryConfig(
     tracing=False, metrics=False, logs=False, operation_spans=False, auto_configure=False
 )
 """What FastAPI is told: its spans and histograms hold how long each request took, and its logs whole errors."""
+
+
+_METHODS = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"})
+"""The methods of HTTP. A caller can send any word."""
+
+
+def known_method(method: str) -> str:
+    """Return a method of HTTP as it is, and any other word as `other`."""
+    return method if method in _METHODS else "other"
 
 
 def outcome(status: int) -> str:

@@ -119,7 +119,10 @@ else:
 
 
 class Guarantee(BaseModel):
-    """What is promised: δ-approximate ρ-CDP, and the ε that this is at a total δ. Every number is rounded up."""
+    """What is promised: δ-approximate ρ-CDP, and the ε that this is at a total δ. Every number is rounded up.
+
+    It is the ceiling of what the mechanism may cost, whatever came out; what was charged is `spent`.
+    """
 
     rho: float
     delta: float
@@ -150,9 +153,17 @@ class Stamp(BaseModel):
     hash: str
 
 
+class Spent(BaseModel):
+    """What the account was charged, rounded up: of a ranking that ended early, less than its guarantee."""
+
+    rho: float
+    delta: float
+
+
 class RowsBody(Preview):
     """Rows that may be published."""
 
+    spent: Spent | None = Field(description="What the account was charged; null where a stream paid at its start.")
     rows: list[dict[str, Any]] = Field(description="Items; beside them count, low and high, or rank, if released.")
     reading: str = Field(description="How the numbers are to be read.")
     time: str
@@ -161,6 +172,7 @@ class RowsBody(Preview):
 class ReleaseBody(RowsBody):
     """An answer that was paid for."""
 
+    spent: Spent
     ledger: Stamp
 
 
@@ -182,14 +194,21 @@ class StreamReleaseBody(StreamBody):
     release: RowsBody | None
 
 
+class AmountBody(BaseModel):
+    """ρ and δ as exact decimals."""
+
+    rho: str
+    delta: str
+
+
 class PastReleaseBody(BaseModel):
     """An answer that was paid for; its rows are behind its number."""
 
     entry: int
     account: str
     time: str
-    rho: str = Field(description="What it cost, as an exact decimal.")
-    delta: str
+    guarantee: Guarantee
+    spent: AmountBody = Field(description="What the account was charged, as exact decimals.")
     plan: dict[str, Any]
 
 
@@ -215,13 +234,6 @@ class DatasetBody(BaseModel):
     account: str | None = Field(description="The account that pays for this key's questions.")
     result_epsilon: str | None = Field(description="The ε of one result, if the account was opened with one.")
     question_delta: str | None = Field(description="The δ of one question, if the account was opened with one.")
-
-
-class AmountBody(BaseModel):
-    """ρ and δ as exact decimals."""
-
-    rho: str
-    delta: str
 
 
 class FailuresBody(BaseModel):
@@ -264,9 +276,9 @@ class EntryBody(BaseModel):
 
 
 class Problem(BaseModel):
-    """What is wrong and what to do next (RFC 9457). `charged` says whether it was paid for all the same.
+    """What is wrong and what to do next (RFC 9457).
 
-    It is null where nobody knows: the ledger went away while it was asked to keep it.
+    `charged` says whether it was paid for all the same; null where nobody can know.
     """
 
     model_config = ConfigDict(extra="allow")

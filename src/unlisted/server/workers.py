@@ -17,7 +17,13 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from unlisted.errors import AccessError, ChargedFailureError, InvalidArgumentError, UnlistedError
+from unlisted.errors import (
+    AccessError,
+    CannotAnswerError,
+    ChargedFailureError,
+    InvalidArgumentError,
+    UnlistedError,
+)
 from unlisted.query.plan import Plan
 from unlisted.release.release import Release
 from unlisted.server.config import Limits
@@ -136,6 +142,8 @@ def _run(plan: Plan, idempotency_key: str | None, cancellation: Cancellation) ->
     try:
         with cancellation.watching():
             return plan.run(idempotency_key=idempotency_key)
+    except CannotAnswerError as reason:
+        raise source_refused(reason) from None
     except InvalidArgumentError as reason:
         if reason.argument == "idempotency_key":
             raise

@@ -9,8 +9,7 @@ once, and the numbers of those to be dropped go back in.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,45 +19,23 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.count_profile import CountProfile
 from unlisted.counts.readable import readable
-from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.continual.stream_state import digest_of, in_order
+from unlisted.errors import InvalidArgumentError
 from unlisted.noise.keyed import NoiseKey
 from unlisted.query.private_table import PrivateTable
 from unlisted.streams.contributions import TAG, as_labels
+from unlisted.streams.offers import Offered, People
+from unlisted.streams.rehearsing import rehearse
 from unlisted.streams.settings import Settings
 from unlisted.tables.bounding import bounded_pairs, item_columns, keys_of, total_of
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.counting import count_all, counted, selected
 from unlisted.tables.engines.engine import Engine, OwnKey, Rows, World
-from unlisted.tables.failures import charged
 from unlisted.tables.table import Table
 from unlisted.tables.table import table as open_table
 
 PAIRS, USERS, DROPPED = "unlisted_pairs", "unlisted_users", "unlisted_dropped"
-
-
-@dataclass(frozen=True)
-class People:
-    """Who is in a round, as keyed tags; `without` counts again without those at some places among the tags."""
-
-    tags: pa.Array
-    without: Callable[[NDArray[np.int64]], BoundedCounts]
-
-
-@dataclass(frozen=True)
-class Offered:
-    """A round as it was brought: its bounded counts, and for unit "user" who is in it."""
-
-    counts: BoundedCounts
-    people: People | None = None
-
-    def digest(self) -> bytes:
-        """Return a digest of what was brought, before anybody was dropped: to know the round again."""
-        digest = hashlib.sha256(digest_of(*in_order(self.counts)))
-        if self.people is not None:
-            digest.update(b"".join(sorted(self.people.tags.to_pylist())))
-        return digest.digest()
 
 
 @contextmanager
@@ -71,15 +48,23 @@ def offered(settings: Settings, brought: Any, number: int, key: NoiseKey) -> Ite
     if isinstance(table.engine, OwnKey):
         # One choice for a round, for ever, on every engine: brought again, a heavy user keeps the same items.
         table = Table(_Portable(table.engine), table.user, table.source)
+    # Under a key of its own: nothing of it may meet what the stream's key makes.
+    rehearse(settings, table, lambda empty: _counted(settings, empty, NoiseKey.fresh()))
+    with _counted(settings, table, key, number) as round_:
+        yield round_
+
+
+@contextmanager
+def _counted(settings: Settings, table: Table, key: NoiseKey, number: int = 1) -> Iterator[Offered]:
+    """Bound and count the rows of a round's table."""
     secret = key.secret(f"bounding of round {number}")
     if settings.unit == "user":
         with _with_users(settings, table, secret, key) as round_:
             yield round_
         return
     with count_all(table, settings.question, cut=0, secret=secret) as counts:
-        if not isinstance(counts, BoundedCounts):
-            raise InvalidCountsError("A round needs all of its counts, not only the largest.")
-        found = widened(counts)
+        # Nothing is below a cut of 0, so a profile, which a rehearsal gets, has no labels but its large ones.
+        found = widened(counts.large if isinstance(counts, CountProfile) else counts)
     yield Offered(found)
 
 
@@ -136,7 +121,7 @@ def _with_users(settings: Settings, table: Table, secret: bytes, key: NoiseKey) 
         allowed = "a column of texts or whole numbers with the unit user"
         raise InvalidArgumentError("user", table.user, allowed, hint)
     rows = table.rows(settings.question)
-    with charged(), table.engine.world(rows) as world:
+    with table.world(rows) as world:
         world.keep(PAIRS, bounded_pairs(table.engine, table.user, settings.question, secret))
         world.keep(
             USERS,
@@ -202,3 +187,9 @@ class _Portable:
 
     def world(self, rows: Rows) -> Any:
         return self._engine.world(rows)
+
+    def rehearsal(self) -> Engine:
+        return _Portable(self._engine.rehearsal())
+
+    def signature(self) -> Hashable | None:
+        return self._engine.signature()

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from unlisted.counts.bounded_counts import BoundedCounts
-from unlisted.errors import InvalidArgumentError
+from unlisted.errors import ChargedFailureError, InvalidArgumentError
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.numbers import whole
 from unlisted.query.charging import Payer
@@ -25,9 +25,11 @@ from unlisted.streams import folder
 from unlisted.streams.answers import joined, released
 from unlisted.streams.contributions import Contributions
 from unlisted.streams.folder import Folder
-from unlisted.streams.rounds import Offered, nothing, offered
+from unlisted.streams.offers import Offered
+from unlisted.streams.rounds import nothing, offered
 from unlisted.streams.saved import Saved
 from unlisted.streams.settings import Settings, StreamOptions
+from unlisted.tables.interrupts import outcome_of
 
 if TYPE_CHECKING:
     import altair
@@ -106,6 +108,15 @@ class Stream:
                 same release again, and is refused with other contents.
             fill_gaps: take the rounds that were left out as empty ones. A gap is refused otherwise.
         """
+        taken_in = outcome_of(lambda: self._taken_in(rows, number, fill_gaps=fill_gaps))
+        if isinstance(taken_in, ChargedFailureError):
+            raise ChargedFailureError("the round was not taken in, and nothing more was charged")
+        if isinstance(taken_in, BaseException):
+            taken_in.add_note("A round that was not taken in can be pushed again and costs nothing more.")
+            raise taken_in
+        return taken_in
+
+    def _taken_in(self, rows: Any, number: int | None, *, fill_gaps: bool) -> Release | None:
         with self._folder.only_writer():
             saved = self._folder.saved(self._key)
             wanted = saved.round + 1 if number is None else whole("number", number)

@@ -2,7 +2,7 @@
 
 Whoever runs a question may do so inside `Cancellation.watching()`. An engine says, with `interruptible`, how the
 statement that it runs can be stopped; without a watcher that says nothing to nobody. A stopped statement fails
-like any other: after data was touched, with the one fixed message, charged.
+like any other: after data was touched, with the one fixed message, charged; in a rehearsal before that, refused.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock
+
+from unlisted.errors import CannotAnswerError
 
 Interrupt = Callable[[], None]
 """Stops the statement that runs right now, if one does. Called from another thread."""
@@ -34,6 +36,11 @@ class Cancellation:
         finally:
             _CURRENT.reset(token)
 
+    @property
+    def is_wished(self) -> bool:
+        """Whether somebody wants the question to end."""
+        return self._wished
+
     def cancel(self) -> None:
         """Stop what runs now, and whatever would begin later.
 
@@ -46,12 +53,12 @@ class Cancellation:
                 self._interrupt()
 
     @contextmanager
-    def attached(self, interrupt: Interrupt) -> Iterator[None]:
+    def attached(self, interrupt: Interrupt, *, touches_data: bool) -> Iterator[None]:
         """Say how to stop what runs inside; not entered if the wish came before."""
         with self._lock:
             if self._wished:
                 raise InterruptedError("the question was cancelled before the engine began")
-            self.began = True
+            self.began = self.began or touches_data
             self._interrupt = interrupt
         try:
             yield
@@ -61,15 +68,35 @@ class Cancellation:
                 self._interrupt = None
 
 
+_REHEARSING: ContextVar[bool] = ContextVar("unlisted_rehearsing", default=False)
 _CURRENT: ContextVar[Cancellation | None] = ContextVar("unlisted_cancellation", default=None)
 
 
+def watcher() -> Cancellation | None:
+    """Return whoever may stop what begins here, in this thread."""
+    return _CURRENT.get()
+
+
 @contextmanager
-def interruptible(interrupt: Interrupt) -> Iterator[None]:
+def rehearsing() -> Iterator[None]:
+    """Let what an engine does inside be stopped like anything else; an answer does not begin with it."""
+    token, watching = _REHEARSING.set(True), watcher()
+    try:
+        yield
+    except Exception:
+        if watching is not None and watching.is_wished:
+            raise CannotAnswerError("it was stopped before it began") from None
+        raise
+    finally:
+        _REHEARSING.reset(token)
+
+
+@contextmanager
+def interruptible(interrupt: Interrupt, *, touches_data: bool = True) -> Iterator[None]:
     """Let whoever watches this question stop what an engine does inside."""
-    watcher = _CURRENT.get()
-    if watcher is None:
+    watching = watcher()
+    if watching is None:
         yield
         return
-    with watcher.attached(interrupt):
+    with watching.attached(interrupt, touches_data=touches_data and not _REHEARSING.get()):
         yield

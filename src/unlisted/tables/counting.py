@@ -26,12 +26,13 @@ from numpy.typing import NDArray
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
 from unlisted.counts.readable import readable_labels
+from unlisted.counts.whole_numbers import to_arrow, to_numpy
 from unlisted.errors import ChargedFailureError
 from unlisted.privacy.numbers import whole
 from unlisted.tables.bounding import ItemColumn, bounded_counts, item_columns
 from unlisted.tables.count_query import CountQuery
 from unlisted.tables.engines.engine import ManyMachines, World
-from unlisted.tables.failures import OWNER_LOG, charged
+from unlisted.tables.failures import OWNER_LOG
 from unlisted.tables.spreading import spread_fetch_query
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def count_top(table: Table, question: CountQuery, *, fetch: int, secret: bytes) 
     rows = table.rows(question)
     items = item_columns(question, table.columns())
     query = top_query(bounded_counts(table.engine, table.user, question, secret), items, fetch)
-    with charged(), table.engine.world(rows) as world:
+    with table.world(rows) as world:
         labels, counts = counted(world.answer(query), question)
         return BoundedCounts(labels, counts, question.sensitivity, fetched=fetch)
 
@@ -62,14 +63,16 @@ def count_all(
     """Yield all bounded counts: one by one, or those up to `cut` as a profile whose labels can be fetched.
 
     Fetching works until the context ends. Whatever fails inside it, in the engine or in the mechanism, is charged.
+    In a rehearsal all is asked that either way asks, and it is a profile, whose large counts are all counts too.
     """
     cut = whole("cut", cut, at_least=0)
     rows = table.rows(question)
     items = item_columns(question, table.columns())
     query = bounded_counts(table.engine, table.user, question, secret)
-    with charged(), table.engine.world(rows) as world:
+    with table.world(rows) as world:
         world.keep(KEPT, query)
-        yield _Histogram(world, question, items, isinstance(table.engine, ManyMachines)).counts(cut)
+        histogram = _Histogram(world, question, items, isinstance(table.engine, ManyMachines))
+        yield histogram.counts(cut) if table.has_rows else histogram.rehearsed(cut)
 
 
 def top_query(counts: str, items: tuple[ItemColumn, ...], fetch: int) -> str:
@@ -117,6 +120,13 @@ class _Histogram:
             return self._above(0)
         return CountProfile(self._above(cut), small, self._fetch)
 
+    def rehearsed(self, cut: int) -> CountProfile:
+        """Ask of no rows what few labels lead to, and what many do."""
+        nobody = np.zeros(0, dtype=np.int64)
+        self.counts(cut)
+        self._fetch(nobody, nobody)
+        return CountProfile(self._above(cut), {}, self._fetch)
+
     def _above(self, cut: int) -> BoundedCounts:
         labels, counts = counted(self.world.answer(large_query(self.items, cut)), self.question)
         return BoundedCounts(labels, counts, self.question.sensitivity)
@@ -124,7 +134,7 @@ class _Histogram:
     def _fetch(self, counts: NDArray[np.int64], ranks: NDArray[np.int64]) -> pa.Array:
         """Name the labels at these ranks of these counts, in this order."""
         wanted = {"position": np.arange(len(counts)), "count": counts, "at": ranks}
-        self.world.lend(WANTED, pa.table({name: pa.array(of, pa.int64()) for name, of in wanted.items()}))
+        self.world.lend(WANTED, pa.table({name: to_arrow(of) for name, of in wanted.items()}))
         query = spread_fetch_query(self.items, KEPT, WANTED) if self.many_machines else fetch_query(self.items)
         found = in_order(self.world.answer(query), len(counts))
         return labels_of(found, self.question)
@@ -132,12 +142,12 @@ class _Histogram:
 
 def in_order(found: pa.Table, asked: int) -> pa.Table:
     """Return what was asked for by positions from 0 in their order; anything missing or more is a failure."""
-    positions = np.asarray(found.column("position"))
+    positions = to_numpy(found.column("position").cast(pa.int64()))
     order = np.argsort(positions)
     if not np.array_equal(positions[order], np.arange(asked)):
         OWNER_LOG.error("Labels were asked for by rank, and others or fewer came back.")
         raise ChargedFailureError
-    return found.take(pa.array(order))
+    return found.take(to_arrow(order))
 
 
 def selected(items: tuple[ItemColumn, ...]) -> str:
@@ -160,7 +170,12 @@ def labels_of(found: pa.Table, question: CountQuery) -> pa.Array:
     What cannot be read is null. The engine was told to leave it out, and that is not relied upon: whoever gets
     nulls drops them.
     """
-    columns = [found.column(f"i{at}").combine_chunks() for at in range(len(question.items))]
+    columns = [_in_one_piece(found.column(f"i{at}")) for at in range(len(question.items))]
     if len(columns) == 1:
         return readable_labels(columns[0])
     return readable_labels(pa.StructArray.from_arrays(columns, names=list(question.items)))
+
+
+def _in_one_piece(column: pa.ChunkedArray) -> pa.Array:
+    """Combine what there is; of nothing, PyArrow would make a list first, and import pandas to look at it."""
+    return column.combine_chunks() if column.num_chunks else pa.nulls(0, column.type)

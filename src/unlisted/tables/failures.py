@@ -3,6 +3,8 @@
 An engine's message can quote a row, and even which error came can depend on one. So the cause goes to the logger
 `unlisted.owner` and nowhere else. That logger hands nothing on to other loggers and prints nothing by itself: who
 owns the data attaches a handler to it, and keeps what it writes as close as the data.
+
+What fails in a rehearsal, where there are no rows, tells of none: it is refused in words, and nothing is charged.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from unlisted.errors import ChargedFailureError, InvalidArgumentError
+from unlisted.errors import CannotAnswerError, ChargedFailureError, InvalidArgumentError, UnlistedError
 
 OWNER_LOG = logging.getLogger("unlisted.owner")
 OWNER_LOG.propagate = False
@@ -28,8 +30,39 @@ def charged() -> Iterator[None]:
     except ChargedFailureError:
         raise
     except Exception:  # whatever the cause, the answer is the same
-        OWNER_LOG.exception("A question failed after data was touched; it stays charged.")
+        OWNER_LOG.exception("A question failed after data was touched; where an account pays, it stays charged.")
         raise ChargedFailureError from None
+
+
+@contextmanager
+def uncharged() -> Iterator[None]:
+    """Turn whatever fails inside, where there are no rows, into a refusal in words; the cause goes to the log too.
+
+    A refusal in words of our own passes as it is.
+    """
+    try:
+        yield
+    except ChargedFailureError:
+        # What told of rows that changed in between was told about none.
+        raise CannotAnswerError("it went wrong in a rehearsal on no rows") from None
+    except UnlistedError:
+        raise
+    except Exception as cause:
+        OWNER_LOG.exception("A question failed in a rehearsal on no rows; nothing was charged.")
+        raise CannotAnswerError(_in_words(cause)) from None
+
+
+def _in_words(cause: Exception) -> str:
+    """Name a failure that no row had a part in. Paths and tables are left to the log: they are the owner's."""
+    # Looking packages up takes a while to import, and few need it.
+    from unlisted.tables.old_packages import too_old  # noqa: PLC0415
+
+    package, kind = type(cause).__module__.partition(".")[0].lstrip("_"), type(cause).__name__
+    said = f"{kind} from {package}" if package != "builtins" else kind
+    if isinstance(cause, AttributeError | ImportError):
+        # Such a message names a function or a module, nothing else.
+        said = f"{kind}, {cause}"
+    return "; ".join([said, *too_old()])
 
 
 @contextmanager

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.count_query import CountQuery, require_column
-from unlisted.tables.engines.engine import Engine, Rows
+from unlisted.tables.engines.engine import Engine, Rows, World
+from unlisted.tables.failures import charged, uncharged
 
 SOURCES = (
     "a path or glob of Parquet, CSV or JSON lines files, a DuckDB file or a PostgreSQL URL with table=, a data "
@@ -23,14 +25,23 @@ class Table:
     """Rows of users, somewhere. Making one opens nothing; asking for its columns reads no row.
 
     A user is whoever shares a value in the column `user`; rows without one are not counted. `source` is what a
-    ledger calls the rows.
+    ledger calls the rows. `has_rows` is false in a rehearsal.
     """
 
-    def __init__(self, engine: Engine, user: str, source: str, types: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        user: str,
+        source: str,
+        types: Mapping[str, str] | None = None,
+        *,
+        has_rows: bool = True,
+    ) -> None:
         self.engine = engine
         self.user = user
         self.source = source
         self.types = dict(types or {})
+        self.has_rows = has_rows
 
     def columns(self) -> Mapping[str, ColumnType]:
         """Return the columns and what they hold, without touching a row; the user's must be among them."""
@@ -48,6 +59,22 @@ class Table:
     def require_user(self) -> None:
         """Refuse a column as the user's if nobody knows when two of its values are one user."""
         self.engine.whose(self.user)
+
+    @contextmanager
+    def world(self, rows: Rows) -> Iterator[World]:
+        """Open a world of the engine. Whatever fails in it is charged; where there are no rows, it is refused."""
+        with charged() if self.has_rows else uncharged(), self.engine.world(rows) as world:
+            yield world
+
+    def rehearsal(self, question: CountQuery) -> Table:
+        """Return the same table without its rows, once its columns turn out to hold what they held before."""
+        empty = Table(self.engine.rehearsal(), self.user, self.source, self.types, has_rows=False)
+        rows, before, now = empty.rows(question), self.columns(), empty.columns()
+        for name in (*rows.columns, *(sorted(rows.where.columns) if rows.where else ())):
+            if before[name] is not now[name] or self.engine.plain(name) != empty.engine.plain(name):
+                hint = "Its type was changed since. Name the table again with ul.table(…); restart a service."
+                raise InvalidArgumentError("source", name, "a column of the same type as when it was named", hint)
+        return empty
 
     def __repr__(self) -> str:
         return f"<Table: {self.engine.name}, user {self.user!r}>"

@@ -32,7 +32,7 @@ from unlisted.tables.bounding import Choice, ItemColumn, distinct_pairs, item_co
 from unlisted.tables.count_query import CountQuery
 from unlisted.tables.counting import counted, in_order, labels_of, selected
 from unlisted.tables.engines.engine import World
-from unlisted.tables.failures import OWNER_LOG, charged
+from unlisted.tables.failures import OWNER_LOG
 
 if TYPE_CHECKING:
     from unlisted.tables.table import Table
@@ -56,7 +56,7 @@ def weighed(table: Table, question: CountQuery, secret: bytes) -> Iterator[Scale
     items = item_columns(question, table.columns())
     choice = Choice(table.engine, items, secret)
     pairs = distinct_pairs(table.engine, table.user, question, items)
-    with charged(), table.engine.world(rows) as world:
+    with table.world(rows) as world:
         world.keep(PAIRS, pairs)
         yield _EngineScales(world, question, choice)
 

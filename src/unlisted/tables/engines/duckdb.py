@@ -16,11 +16,12 @@ is off that looks at such statistics, or that hands a condition to whoever reads
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,39 +32,15 @@ import pyarrow as pa
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.cancelling import interruptible
 from unlisted.tables.column_types import ColumnType, FirstLine
-from unlisted.tables.engines.engine import SOURCE, Rows, name_for_whose, no_user
+from unlisted.tables.engines.duckdb_columns import DuckDBColumn, quoted
+from unlisted.tables.engines.engine import SOURCE, Rows, name_for_whose
 from unlisted.tables.engines.file_marks import ChangedFileError
 from unlisted.tables.failures import OWNER_LOG
 
 MEMORY_LIMIT = "UNLISTED_MEMORY_LIMIT"
 """Environment variable: how much memory DuckDB may use, such as 4GB. Four fifths of the machine's otherwise."""
 
-_KINDS = {
-    ColumnType.TEXT: ("VARCHAR", "ENUM", "UUID", "JSON"),
-    ColumnType.INTEGER: (
-        *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
-        *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
-    ),
-    ColumnType.DECIMAL: ("DECIMAL",),
-    ColumnType.FLOAT: ("FLOAT", "DOUBLE"),
-    ColumnType.BOOLEAN: ("BOOLEAN",),
-    ColumnType.DATE: ("DATE",),
-    ColumnType.TIMESTAMP: ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
-}
-_KIND_OF = {native: kind for kind, natives in _KINDS.items() for native in natives}
 _FROM_SOURCE = f'FROM "{SOURCE}"'
-_MOMENTS_OF_USERS = {
-    "TIME": ("TIME '00:00:00'", "TIME '23:59:59.999999'"),
-    "TIMESTAMP WITH TIME ZONE": (
-        "TIMESTAMPTZ '0001-01-01 00:00:00+00'",
-        "TIMESTAMPTZ '9999-12-31 23:59:59.999999+00'",
-    ),
-}
-_USERS_ONLY = frozenset({"UHUGEINT", "BLOB", "TIME", "TIMESTAMP WITH TIME ZONE"})
-"""Types of users that are no items. An `INTERVAL`, in which a month is 30 days, and whatever holds other values
-are refused until somebody has looked at how DuckDB groups, joins and hashes them."""
-
-
 UNTRUSTED = (
     "statistics_propagation",
     "filter_pushdown",
@@ -83,6 +60,11 @@ _STOPPED = (duckdb.InterruptException, duckdb.OutOfMemoryException)
 _NEEDS_CARE: set[Hashable] = set()
 """Origins that DuckDB could not read by itself. They are read carefully from the start then: a question that takes
 longer must not tell whether its own rows are the reason."""
+
+
+_NOTHING = "unlisted_nothing"
+_NO_TYPE = {"UNKNOWN": "DOUBLE"}
+"""What stands in a rehearsal for a column that DuckDB would read as something else than it is."""
 
 
 class Origin(Protocol):
@@ -118,6 +100,12 @@ class Origin(Protocol):
     def open_carefully(self, opening: Opening) -> str | None:
         """Do the same for rows that DuckDB cannot read by itself, or return None where there is no other way."""
 
+    def bind(self, opening: Opening) -> str | None:
+        """Let DuckDB look at what would be read, touching no rows: it raises if it cannot read that at all.
+
+        Return what can be read in its place, or None for a table of no rows.
+        """
+
 
 @dataclass(frozen=True)
 class Opening:
@@ -132,69 +120,12 @@ class Opening:
     user: str | None = None
 
 
-@dataclass(frozen=True)
-class DuckDBColumn:
-    """A column, and what DuckDB says it holds."""
-
-    name: str
-    native: str
-    knows_collations: bool
-    collated: bool
-
-    @property
-    def kind(self) -> ColumnType:
-        """The type in the words that all engines share."""
-        # `DECIMAL(18,2)` and `ENUM('a', 'b')` begin with their names; `VARCHAR[]` is a list.
-        base = self.native if self.native.endswith("]") else self.native.partition("(")[0]
-        return _KIND_OF.get(base, ColumnType.OTHER)
-
-    @property
-    def plain(self) -> str:
-        """The column as a value that compares by its bytes, and that Arrow and Python can hold."""
-        name = quoted(self.name)
-        if self.native in _MOMENTS_OF_USERS:
-            first, last = _MOMENTS_OF_USERS[self.native]
-            return f"CASE WHEN {name} BETWEEN {first} AND {last} THEN {name} END"
-        if self.kind is ColumnType.DECIMAL:
-            # A file may hold more digits than its column declares.
-            most = _most(self.native)
-            return f"CASE WHEN {name} BETWEEN -{most} AND {most} THEN {name} END"
-        if self.kind is ColumnType.TEXT and self.native != "VARCHAR":
-            return f"CAST({name} AS VARCHAR)"
-        if self.kind is ColumnType.TEXT and self.knows_collations:
-            return f'{name} COLLATE "C"'
-        if self.kind is ColumnType.FLOAT:
-            return f"CASE WHEN ISNAN({name}) THEN NULL ELSE {name} END"
-        if self.kind is ColumnType.DATE:
-            return f"CASE WHEN {name} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {name} END"
-        if self.kind is ColumnType.TIMESTAMP and self.native != "TIMESTAMP_NS":
-            moment = name if self.native == "TIMESTAMP" else f"TRY_CAST({name} AS TIMESTAMP)"
-            within = "BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999'"
-            return f"CASE WHEN {moment} {within} THEN {moment} END"
-        return name
-
-    @property
-    def whose(self) -> str:
-        """The column as a user: one value for one person."""
-        if self.kind is ColumnType.FLOAT:
-            # For DuckDB -0.0 and 0.0 are the same; of which one it keeps the text, no one should have to know.
-            return f"CASE WHEN {quoted(self.name)} = 0 THEN 0 ELSE {self.plain} END"
-        if self.collated:
-            hint = (
-                "Its collation takes different texts for the same. Name one form in a view of the database: "
-                f"lower({self.name}) if case is all that differs, in a column without a collation."
-            )
-            raise no_user(self.name, hint)
-        if self.kind is ColumnType.OTHER and self.native not in _USERS_ONLY:
-            hint = "Make it text or a number in the source, in one form for each person; in DuckDB, in a view."
-            raise no_user(self.name, hint)
-        return self.plain
-
-
 class DuckDBEngine:
     """An origin that DuckDB reads. It is an `Engine`."""
 
     name = "duckdb"
+
+    has_rows = True
 
     def __init__(self, origin: Origin) -> None:
         self._origin = origin
@@ -259,6 +190,17 @@ class DuckDBEngine:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
+    def rehearsal(self) -> DuckDBEngine:
+        """Return the same engine with a table of no rows in the place of the origin's."""
+        twin = copy.copy(self)
+        twin.has_rows = False
+        return twin
+
+    def signature(self) -> Hashable:
+        """Return what the origin is and where it stands: DuckDB itself stays the same as long as the process."""
+        origin = self._origin
+        return type(origin).__name__, origin.state(), tuple(origin.types().items())
+
 
 class _World:
     """One database in memory. The source is read by one statement, the first, which fills what later ones read."""
@@ -271,8 +213,21 @@ class _World:
         self._connection = connected(str(folder))
         self._was_read = False
         self._state = origin.state() if rows.state is None else rows.state
+        self._relation = self._opened() if engine.has_rows else self._opened_without_rows()
+
+    def _opened(self) -> str:
+        """Make the rows readable, with care where that was needed before."""
         carefully = self._state in _NEEDS_CARE
-        self._relation = (self._opened_carefully() if carefully else None) or origin.open(self._opening)
+        return (self._opened_carefully() if carefully else None) or self._origin.open(self._opening)
+
+    def _opened_without_rows(self) -> str:
+        """Stand a table of the same columns and no rows in the place of the source, which is only looked at."""
+        if (relation := self._origin.bind(self._opening)) is not None:
+            return relation
+        types = self._origin.types()
+        columns = (f"{quoted(name)} {_NO_TYPE.get(types[name], types[name])}" for name in _read(self._rows))
+        self._connection.execute(f"CREATE TEMPORARY TABLE {_NOTHING} ({', '.join(columns)})")
+        return f"temp.{_NOTHING}"
 
     @property
     def _opening(self) -> Opening:
@@ -284,7 +239,9 @@ class _World:
 
     def interrupt(self) -> None:
         """Stop the statement that runs now."""
-        self._connection.interrupt()
+        # Between two connections there is none; whoever wants to stop asks again.
+        with suppress(duckdb.Error):
+            self._connection.interrupt()
 
     def keep(self, name: str, query: str) -> None:
         """Fill a temporary table."""
@@ -362,21 +319,9 @@ def described(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str,
     return {name: str(native) for name, native, *_ in connection.execute(f"DESCRIBE FROM {relation}").fetchall()}
 
 
-def quoted(name: str) -> str:
-    """Quote a name."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def literal(text: str) -> str:
     """Quote a text."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def _most(decimal: str) -> str:
-    """Return the largest number of a type such as `DECIMAL(18,2)`."""
-    digits, scale = (int(part) for part in decimal.partition("(")[2].rstrip(")").split(","))
-    number = "9" * (digits - scale) + ("." + "9" * scale if scale else "")
-    return f"CAST({literal(number)} AS {decimal})"
 
 
 def _read(rows: Rows) -> tuple[str, ...]:

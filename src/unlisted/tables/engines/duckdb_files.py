@@ -19,7 +19,8 @@ from pathlib import Path
 import duckdb
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.tables.engines.duckdb import DuckDBEngine, Opening, connected, described, literal, quoted
+from unlisted.tables.engines.duckdb import DuckDBEngine, Opening, connected, described, literal
+from unlisted.tables.engines.duckdb_columns import quoted
 from unlisted.tables.engines.file_marks import Remembered, marks_of
 
 DATABASE = "unlisted_database"
@@ -108,6 +109,11 @@ class Files(ABC):
 
     def open_carefully(self, opening: Opening) -> str | None:  # noqa: ARG002 - some files have a way
         """Return nothing: there is no other way."""
+        return None
+
+    def bind(self, opening: Opening) -> str | None:
+        """Let DuckDB look at the call that reads the files."""
+        described(opening.connection, self.relation(opening.columns))
         return None
 
     def state(self) -> Hashable:
@@ -203,6 +209,11 @@ class Database:
 
     def open_carefully(self, opening: Opening) -> str | None:  # noqa: ARG002
         """Return nothing: DuckDB has checked what it keeps when it was written."""
+        return None
+
+    def bind(self, opening: Opening) -> str | None:
+        """Attach the file, and let DuckDB look at the table."""
+        described(opening.connection, self.open(opening))
         return None
 
     def relation(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - DuckDB reads only what a query uses

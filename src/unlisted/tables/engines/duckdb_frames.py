@@ -23,8 +23,9 @@ import duckdb
 import pyarrow as pa
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.tables.engines.duckdb import DuckDBEngine, Opening, connected, described, quoted
+from unlisted.tables.engines.duckdb import DuckDBEngine, Opening, connected, described
 from unlisted.tables.engines.duckdb_arrow import careful, careful_table
+from unlisted.tables.engines.duckdb_columns import quoted
 
 FRAME = "unlisted_frame"
 
@@ -86,6 +87,14 @@ class Frame:
         """Return the rows, with the columns that are read."""
         return self._rows(list(opening.columns))
 
+    def bind(self, opening: Opening) -> str:
+        """Read a row of nulls in the same way, which is nobody's: some failures only show with a row in hand."""
+        schema = self._schema()
+        fields = [schema.field(name) for name in opening.columns]
+        nobody = pa.table([pa.nulls(1, field.type) for field in fields], names=list(opening.columns))
+        opening.connection.register(FRAME, _careful(nobody))
+        return self.relation(opening.columns)
+
     def open_carefully(self, opening: Opening) -> str | None:  # noqa: ARG002
         """Return nothing: there is no other way, for every frame is read carefully."""
         return None
@@ -101,6 +110,18 @@ class Pandas(Frame):
     def __init__(self, frame: Any) -> None:
         self._frame = frame
         super().__init__(lambda: _pandas_schema(frame), lambda columns: _pandas_rows(frame, columns, None))
+        self._known: tuple[Hashable, Mapping[str, str]] | None = None
+
+    def state(self) -> Hashable:
+        """Return the columns there are now: a pandas frame can get others."""
+        return tuple((str(name), str(kind)) for name, kind in self._frame.dtypes.items())
+
+    def types(self) -> Mapping[str, str]:
+        """Read the schema, and read it again when the columns have changed."""
+        now = self.state()
+        if self._known is None or self._known[0] != now:
+            self._known = (now, _duckdb_types(self._schema()))
+        return self._known[1]
 
     def rows(self, opening: Opening) -> pa.Table:
         """Return the rows, users who are equal under one name."""

@@ -18,8 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unlisted.counts.readable import readable
-from unlisted.tables.engines.duckdb import Opening, connected, described, quoted
+from unlisted.tables.engines.duckdb import Opening, connected, described
 from unlisted.tables.engines.duckdb_arrow import ROWS, careful
+from unlisted.tables.engines.duckdb_columns import quoted
 from unlisted.tables.engines.duckdb_files import Files, listed
 from unlisted.tables.engines.file_marks import Remembered
 

@@ -20,7 +20,8 @@ from itertools import islice
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.engines.duckdb import Opening, literal, quoted
+from unlisted.tables.engines.duckdb import Opening, literal
+from unlisted.tables.engines.duckdb_columns import quoted
 from unlisted.tables.engines.duckdb_files import Files, listed
 from unlisted.tables.engines.file_marks import Remembered
 from unlisted.tables.engines.long_lines import bytes_of, without_long_lines

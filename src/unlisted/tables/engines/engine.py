@@ -136,6 +136,19 @@ class Engine(Protocol):
     def world(self, rows: Rows) -> AbstractContextManager[World]:
         """Open a world in which `SOURCE` means these rows. Everything made in it ends with it."""
 
+    def rehearsal(self) -> Engine:
+        """Return an engine that says and does the same over the same columns, with no row in them.
+
+        It reads the schema anew, so that a source which has changed since is found out. No world of it touches a
+        row: nothing that fails in one can depend on any.
+        """
+
+    def signature(self) -> Hashable | None:
+        """Return what else decides how a rehearsal ends: while it stays the same, so does the end.
+
+        None where that can change unseen, as in a database: then every question is rehearsed.
+        """
+
 
 def no_user(column: str, hint: str) -> InvalidArgumentError:
     """Refuse a column as the user's, and say what to do."""

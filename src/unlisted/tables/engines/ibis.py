@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.engines.duckdb import DuckDBEngine, quoted
+from unlisted.tables.engines.duckdb import DuckDBEngine
+from unlisted.tables.engines.duckdb_columns import quoted
 from unlisted.tables.engines.duckdb_frames import Frame, frame_engine
 from unlisted.tables.engines.engine import Engine, Rows, World, no_user
 
@@ -61,6 +62,14 @@ class IbisEngine:
     def world(self, rows: Rows) -> AbstractContextManager[World]:
         """Open a world in the backend."""
         return self._inside.world(rows)
+
+    def rehearsal(self) -> Engine:
+        """Return the backend's engine over the same columns without rows."""
+        return self._inside.rehearsal()
+
+    def signature(self) -> Hashable | None:
+        """Return what the backend's engine says."""
+        return self._inside.signature()
 
     @cached_property
     def _inside(self) -> Engine:

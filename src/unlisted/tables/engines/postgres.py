@@ -75,7 +75,11 @@ class PostgresRelation:
                 hint = "Its connection is in the middle of a transaction: commit it, or roll it back, first."
                 raise InvalidArgumentError("source", SHOWN_URL, ALLOWED_SOURCE, hint)
             try:
-                with connection.transaction(force_rollback=True):
+                # Somebody may have locked the table, and then even its catalogue has to be waited for.
+                with (
+                    interruptible(connection.cancel, touches_data=False),
+                    connection.transaction(force_rollback=True),
+                ):
                     found = self._find(connection)
                     return found, described(connection, found.sql(dialect="postgres"))
             except psycopg.Error:
@@ -118,6 +122,13 @@ class PostgresRelation:
                     if _state(relation, described(connection, relation.sql(dialect="postgres"))) != rows.state:
                         raise RuntimeError("the columns changed after the question was checked")
                 yield _World(connection, source)
+
+    def rehearsal(self) -> PostgresRelation:
+        """Return the same relation without its rows: the server plans, checks rights, and reads nothing."""
+        return PostgresRelation(self._connect, lambda connection: _nothing_of(self._find(connection)))
+
+    def signature(self) -> None:
+        """Return nothing: who may read what, and what is there, can change at any moment."""
 
     def _passing(self, rows: Rows) -> exp.Expr:
         return passing(self, rows, self._described[0], "postgres", _rule)
@@ -178,6 +189,11 @@ class _World:
         with self._connection.transaction():
             self._connection.execute("SET TRANSACTION READ ONLY")
             yield
+
+
+def _nothing_of(relation: exp.Expr) -> exp.Expr:
+    """Return what stands for the columns of a relation and none of its rows."""
+    return subquery(f"SELECT * FROM {relation.sql(dialect='postgres')} AS no_rows WHERE FALSE")  # noqa: S608
 
 
 def _array(numbers: pa.ChunkedArray) -> str:

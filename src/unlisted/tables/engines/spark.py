@@ -31,14 +31,18 @@ from unlisted.tables.engines.dialect import (
     within_calendar,
 )
 from unlisted.tables.engines.engine import SOURCE, Rows, no_user
+from unlisted.tables.old_packages import parts
 
 __all__ = ["SparkEngine"]
 
-ALLOWED_SOURCE = "a Spark data frame with finitely many rows and columns of different names"
+ALLOWED_SOURCE = "a Spark 4 data frame with finitely many rows and columns of different names"
 BYTE_ORDER = "UTF8_BINARY"
 
 COPIED = "giant"
 """The relation of the statements that is small whatever the rows are: each machine gets a copy."""
+
+LOWEST_VERSION = "4.0"
+"""Spark 3 knows no collations, no IS_VALID_UTF8, and no way to hand an answer over as Arrow."""
 
 _KINDS = {
     **dict.fromkeys(("ByteType", "ShortType", "IntegerType", "LongType"), ColumnType.INTEGER),
@@ -59,12 +63,14 @@ class SparkEngine:
     name = "spark"
     giant = 100_000
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: Any, *, has_rows: bool = True) -> None:
         self._frame = frame
+        self._has_rows = has_rows
 
     @cached_property
     def _types(self) -> Mapping[str, Any]:
         """The columns with Spark's types; Spark knows them without reading a row."""
+        _require_version(self._frame.sparkSession.version)
         fields = self._frame.schema.fields
         names = {field.name.casefold() for field in fields}
         if self._frame.isStreaming:
@@ -126,9 +132,17 @@ class SparkEngine:
     def world(self, rows: Rows) -> Iterator[_World]:
         """Let one statement read the frame, and all of them what was computed from it."""
         with ExitStack() as views:
-            world = _World(self._frame.sparkSession, views)
+            world = _World(self._frame.sparkSession, views, has_rows=self._has_rows)
             world.relations[SOURCE] = self._passing(rows, world.view("frame", self._frame))
             yield world
+
+    def rehearsal(self) -> SparkEngine:
+        """Return the same frame without its rows, which Spark knows before it starts any work."""
+        return SparkEngine(self._frame.where("FALSE"), has_rows=False)
+
+    def signature(self) -> Hashable | None:
+        """Return nothing: the session's settings, which anybody may change, have a part in what works."""
+        return None
 
     def _passing(self, rows: Rows, frame: exp.Expr) -> exp.Expr:
         return passing(self, rows, frame, "spark", _rule)
@@ -137,8 +151,9 @@ class SparkEngine:
 class _World:
     """Computed frames behind views that last as long as the world."""
 
-    def __init__(self, session: Any, views: ExitStack) -> None:
+    def __init__(self, session: Any, views: ExitStack, *, has_rows: bool = True) -> None:
         self.relations: dict[str, exp.Expr] = {}
+        self._has_rows = has_rows
         self._session = session
         self._views = views
         self._source_was_read = False
@@ -172,7 +187,12 @@ class _World:
         return self._frame(rest, relations)
 
     def _computed(self, frame: Any) -> Any:
-        """Compute a frame now, and keep two copies of it where there are two machines."""
+        """Compute a frame now, and keep two copies of it where there are two machines.
+
+        Without rows there is nothing to compute: Spark has checked the statement, and its columns stand for it.
+        """
+        if not self._has_rows:
+            return self._session.createDataFrame([], frame.schema).limit(0)
         from pyspark.storagelevel import StorageLevel  # noqa: PLC0415 - only where Spark is used
 
         # In one process a second copy cannot be had, and Spark would say so for every piece.
@@ -186,6 +206,13 @@ class _World:
                 raise RuntimeError("A frame is read once in a world; keep what is needed again.")
             self._source_was_read = True
         return self._session.sql(translated(query, "spark", relations, _rule))
+
+
+def _require_version(version: str) -> None:
+    """Refuse a frame of a Spark that lacks what the statements use; of a remote session it is the server's."""
+    if parts(version) < parts(LOWEST_VERSION):
+        hint = f"Read the data with Spark {LOWEST_VERSION} or later, or write it to Parquet and name those files."
+        raise InvalidArgumentError("source", f"a frame of Spark {version}", ALLOWED_SOURCE, hint)
 
 
 def _pruned(frame: Any) -> Any:

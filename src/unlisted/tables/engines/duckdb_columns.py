@@ -1,0 +1,103 @@
+"""What the columns hold that DuckDB reads: as values that compare by their bytes, and as users."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from unlisted.tables.column_types import ColumnType
+from unlisted.tables.engines.engine import no_user
+
+_KINDS = {
+    ColumnType.TEXT: ("VARCHAR", "ENUM", "UUID", "JSON"),
+    ColumnType.INTEGER: (
+        *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
+        *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
+    ),
+    ColumnType.DECIMAL: ("DECIMAL",),
+    ColumnType.FLOAT: ("FLOAT", "DOUBLE"),
+    ColumnType.BOOLEAN: ("BOOLEAN",),
+    ColumnType.DATE: ("DATE",),
+    ColumnType.TIMESTAMP: ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
+}
+_KIND_OF = {native: kind for kind, natives in _KINDS.items() for native in natives}
+_MOMENTS_OF_USERS = {
+    "TIME": ("TIME '00:00:00'", "TIME '23:59:59.999999'"),
+    "TIMESTAMP WITH TIME ZONE": (
+        "TIMESTAMPTZ '0001-01-01 00:00:00+00'",
+        "TIMESTAMPTZ '9999-12-31 23:59:59.999999+00'",
+    ),
+}
+_USERS_ONLY = frozenset({"UHUGEINT", "BLOB", "TIME", "TIMESTAMP WITH TIME ZONE"})
+"""Types of users that are no items. An `INTERVAL`, in which a month is 30 days, and whatever holds other values
+are refused until somebody has looked at how DuckDB groups, joins and hashes them."""
+
+
+@dataclass(frozen=True)
+class DuckDBColumn:
+    """A column, and what DuckDB says it holds."""
+
+    name: str
+    native: str
+    knows_collations: bool
+    collated: bool
+
+    @property
+    def kind(self) -> ColumnType:
+        """The type in the words that all engines share."""
+        # `DECIMAL(18,2)` and `ENUM('a', 'b')` begin with their names; `VARCHAR[]` is a list.
+        base = self.native if self.native.endswith("]") else self.native.partition("(")[0]
+        return _KIND_OF.get(base, ColumnType.OTHER)
+
+    @property
+    def plain(self) -> str:
+        """The column as a value that compares by its bytes, and that Arrow and Python can hold."""
+        name = quoted(self.name)
+        if self.native in _MOMENTS_OF_USERS:
+            first, last = _MOMENTS_OF_USERS[self.native]
+            return f"CASE WHEN {name} BETWEEN {first} AND {last} THEN {name} END"
+        if self.kind is ColumnType.DECIMAL:
+            # A file may hold more digits than its column declares.
+            most = _most(self.native)
+            return f"CASE WHEN {name} BETWEEN -{most} AND {most} THEN {name} END"
+        if self.kind is ColumnType.TEXT and self.native != "VARCHAR":
+            return f"CAST({name} AS VARCHAR)"
+        if self.kind is ColumnType.TEXT and self.knows_collations:
+            return f'{name} COLLATE "C"'
+        if self.kind is ColumnType.FLOAT:
+            return f"CASE WHEN ISNAN({name}) THEN NULL ELSE {name} END"
+        if self.kind is ColumnType.DATE:
+            return f"CASE WHEN {name} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {name} END"
+        if self.kind is ColumnType.TIMESTAMP and self.native != "TIMESTAMP_NS":
+            moment = name if self.native == "TIMESTAMP" else f"TRY_CAST({name} AS TIMESTAMP)"
+            within = "BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999'"
+            return f"CASE WHEN {moment} {within} THEN {moment} END"
+        return name
+
+    @property
+    def whose(self) -> str:
+        """The column as a user: one value for one person."""
+        if self.kind is ColumnType.FLOAT:
+            # For DuckDB -0.0 and 0.0 are the same; of which one it keeps the text, no one should have to know.
+            return f"CASE WHEN {quoted(self.name)} = 0 THEN 0 ELSE {self.plain} END"
+        if self.collated:
+            hint = (
+                "Its collation takes different texts for the same. Name one form in a view of the database: "
+                f"lower({self.name}) if case is all that differs, in a column without a collation."
+            )
+            raise no_user(self.name, hint)
+        if self.kind is ColumnType.OTHER and self.native not in _USERS_ONLY:
+            hint = "Make it text or a number in the source, in one form for each person; in DuckDB, in a view."
+            raise no_user(self.name, hint)
+        return self.plain
+
+
+def quoted(name: str) -> str:
+    """Quote a name."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _most(decimal: str) -> str:
+    """Return the largest number of a type such as `DECIMAL(18,2)`."""
+    digits, scale = (int(part) for part in decimal.partition("(")[2].rstrip(")").split(","))
+    number = "9" * (digits - scale) + ("." + "9" * scale if scale else "")
+    return f"CAST('{number}' AS {decimal})"
