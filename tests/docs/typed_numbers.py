@@ -27,7 +27,8 @@ CODE = re.compile(r"`([^`\n]*)`")
 
 NUMBER = re.compile(r"(?<![\w.,])\d(?:[\d,]*\d)?(?:\.\d+)?(?:e-?\d+)?(?![\w])")
 WORDS = re.compile(
-    r"\b(?:every other time|(?:once|twice) in (?:two|three|four|five|ten|twenty|a (?:hundred|thousand|million|billion))\b"
+    r"\b(?:every other time"
+    r"|(?:once|twice) in (?:two|three|four|five|ten|twenty|a (?:hundred|thousand|million|billion))\b"
     r"|(?:two or three|three or four|two|three|four|five|ten|a hundred) times (?:as|more|less|the)"
     r"|about (?:a|one) (?:half|third|quarter|fifth|tenth)"
     r"|a (?:third|quarter|fifth|tenth) (?:of|more|less|higher|lower|longer|fewer))",
