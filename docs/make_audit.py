@@ -1,7 +1,7 @@
 """Run the long audit and put its tables, with their date, into docs/audit-results.md.
 
 Every mechanism is run ten million times on either neighbour, and every mistake is audited too. The script leaves
-with 1 if a claim is false or a mistake is caught by nobody; the page is written all the same, to be looked at.
+with 1 if a claim is false or a mistake is caught by nobody; the page is written anyway, to be looked at.
 `python docs/make_audit.py --trials N` runs fewer times.
 """
 
@@ -27,7 +27,7 @@ TRIALS = 10_000_000
 _PAGE = """# Audit results
 
 Written by `make audit` on {date}, with unlisted {version}; every mechanism was run {trials:,} times on either
-neighbour. What is audited and how is said in [The audit](audit.md).
+neighbour. [The audit](audit.md) says what is audited and how.
 
 ## Our mechanisms
 
@@ -39,10 +39,10 @@ How much of the claims is used, by the worst pair of neighbours:
 
 {tightness}
 
-## Mechanisms that are wrong on purpose
+## Mutants: mechanisms that are wrong on purpose
 
-Each breaks its claim in one way. Each is caught by at least one auditor, and its repair, not shown here, by none.
-The exact auditor has laws for some of them only; the black box is given a few thousand runs of each.
+Each breaks its claim in one way. At least one auditor catches each, and none flags its repair, which is not shown.
+The exact auditor has distributions for some of them only; the black box gets a few thousand runs of each.
 
 {caught}
 """

@@ -1,30 +1,26 @@
-"""The pages that newcomers read are true: their Python runs, links lead somewhere, the tree is the tree."""
+"""The pages that newcomers read are true: they run, links and files are there, the tree is the tree."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from tests.architecture.source import PACKAGE, REPOSITORY, modules
+from tests.docs.scripts import run_script
 
 PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 RUN = ("README.md", "ARCHITECTURE.md")
 
-_PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\((?!https?://|mailto:|#)([^)#\s]+)")
 _TREE_LINE = re.compile(r"^(?P<indent> +)(?P<name>[\w.]+/?)(?: {2,}.*)?$")
 
 
 @pytest.mark.parametrize("page", RUN)
-def test_the_page_s_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All blocks of a page are one program, run from top to bottom in an empty folder."""
-    blocks = _PYTHON.findall((REPOSITORY / page).read_text("utf-8"))
-    assert blocks, f"{page} has no Python to run"
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "page"}
-    for number, block in enumerate(blocks, start=1):
-        exec(compile(block, f"{page}, block {number}", "exec"), names)
+def test_the_page_runs(page: str) -> None:
+    """Its Python, its commands and the numbers in its prose, from top to bottom in an empty folder."""
+    assert "```python\n" in (REPOSITORY / page).read_text("utf-8"), f"{page} has no Python to run"
+    done = run_script("run_pages.py", page)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -38,6 +34,39 @@ def test_architecture_opens_with_its_sentence() -> None:
     first = " ".join(line for line in lines[1:4] if line)
     sentence = "bounded counts, exact noise, and a price whose ceiling is reserved before the noise is drawn."
     assert first.replace("*", "").startswith(f"A release is {sentence}")
+
+
+def test_ten_questions_have_ten_files() -> None:
+    """Each is there, and in the tree of ARCHITECTURE.md, which is all that a newcomer is given."""
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")
+    section = text.partition("## Ten questions, ten files\n")[2].partition("\n## ")[0]
+    answers = re.findall(r"^\d+\. .*\? `(src/unlisted/[\w/]+\.py)`$", section, re.MULTILINE)
+    assert len(set(answers)) == len(answers) == 10
+    for answer in answers:
+        assert (REPOSITORY / answer).is_file(), answer
+        assert answer.removeprefix("src/unlisted/") in _shown_tree()
+
+
+def test_files_that_contributing_names_are_there() -> None:
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")
+    named = set(re.findall(r"`((?:src|tests|docs)/[\w/.-]+)`", text))
+    assert len(named) > 30
+    assert [name for name in sorted(named) if not (REPOSITORY / name).exists()] == []
+
+
+def test_every_folder_of_the_package_has_its_tests_named() -> None:
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")
+    section = text.partition("## Where the tests are\n")[2].partition("\n## ")[0]
+    folders = {path.relative_to(PACKAGE).parts[0] for path in modules() if path.parent != PACKAGE}
+    assert {folder for folder in folders if f"| `src/unlisted/{folder}/` | `tests/" not in section} == set()
+
+
+def test_files_on_the_walks_are_in_the_tree() -> None:
+    text = (REPOSITORY / "ARCHITECTURE.md").read_text("utf-8")
+    steps = re.findall(r"^\| \d+ \| ([^|]+) \|", text, re.MULTILINE)
+    files = [file for step in steps for file in re.findall(r"`([\w/]+\.py)`", step)]
+    assert len(steps) > 20
+    assert [file for file in files if file not in _shown_tree()] == []
 
 
 def test_the_tree_in_architecture_is_the_tree() -> None:
