@@ -5,7 +5,6 @@ BIN := $(VENV)/bin
 # The extras that have tests; `all` has more.
 TESTED := polars,pandas,postgres,spark,ibis,charts,ledger,server
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-
 LOWEST := .venvs/lowest
 
 .PHONY: demo test test-busy test-lowest java chromium lint types test-long audit bench bench-peers docs clean
@@ -15,6 +14,9 @@ demo: $(VENV)/.demo
 
 test: lint types java chromium
 	$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile
+	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'; \
+	  then $(MAKE) --no-print-directory test-lowest; \
+	  else echo "Not Python 3.11: the lowest versions, which are as old, are not tested."; fi
 
 # Spark needs a Java. Where there is none and we may install packages, take Debian's; else its tests are skipped by name.
 java:
