@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
@@ -229,8 +230,8 @@ def test_2_a_log_that_cannot_be_written(tmp_path: Path, rows: Path) -> None:
 
 
 def test_the_names_of_columns_cannot_command_a_terminal(tmp_path: Path) -> None:
-    path = tmp_path / "hostile.csv"
-    path.write_bytes('user,"di\x1b[31msh\n\u202e",[red]\n1,soup,2\n'.encode())
+    path = tmp_path / "hostile.parquet"
+    pq.write_table(pa.table({"user": [1], "di\x1b[31msh\n\u202e": ["soup"], "[red]": [2]}), path)
     done = unlisted("histogram", path, *QUESTION)
     assert done.code == 2
     assert r"di\x1b[31msh\n\u202e, [red]" in done.said

@@ -18,6 +18,7 @@ from unlisted.ledger.export import export_lines
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import STEPS, accounts, datasets, entries, keys, migrations, questions
 from unlisted.ledger.verify import verify
+from unlisted.release.release import Release
 
 FIXTURE = Path(__file__).parent / "fixtures" / "version_0_1"
 RECEIPTS = [json.loads((FIXTURE / f"{name}.receipt.json").read_text()) for name in ("histogram", "top")]
@@ -97,7 +98,8 @@ def test_repeats_are_free(old_url):
         table = ul.table(rows(), user="user")
         asked = {"budget": ul.Budget(rho="0.1", delta="1e-8"), "items_per_user": 1}
         again = table.histogram("query", account=ledger.account("ads"), **asked).run()
-        assert again.to_bytes() == (FIXTURE / "histogram.release").read_bytes()
+        first = Release.from_bytes((FIXTURE / "histogram.release").read_bytes())
+        assert (again.rows, again.time, again.plan) == (first.rows, first.time, first.plan)
         ops = ledger.account("ops")
         retried = table.top("query", k=2, fetch=10, account=ops).run(idempotency_key="monday")
         assert retried.receipt()["ledger"] == RECEIPTS[1]["ledger"]

@@ -30,31 +30,37 @@ PLAN = ul.table(ROWS, user="user").top("query", k=1, budget=ul.Budget(epsilon=1,
 def counting_after(work: Callable[[], Any]) -> Plan:
     """Return a plan that does something when it touches its data, before it counts."""
     assert PLAN.data is not None
-    counted = PLAN.data.counted
+    counts = PLAN.data.counts
 
-    @contextmanager
-    def slowly(mechanism: Any) -> Iterator[Any]:
-        work()
-        with counted(mechanism) as counts:
-            yield counts
+    class Slowly:
+        """The counts of a ranking, which come after the work."""
 
-    return replace(PLAN, data=replace(PLAN.data, counted=slowly))
+        @contextmanager
+        def largest_counts(self, fetched: int) -> Iterator[Any]:
+            work()
+            with counts.largest_counts(fetched) as found:
+                yield found
+
+    return replace(PLAN, data=replace(PLAN.data, counts=Slowly()))
 
 
 def telling(over: threading.Event, plan: Plan) -> Plan:
     """Return the same plan; it tells when it has counted, or failed to."""
     assert plan.data is not None
-    counted = plan.data.counted
+    counts = plan.data.counts
 
-    @contextmanager
-    def told(mechanism: Any) -> Iterator[Any]:
-        try:
-            with counted(mechanism) as counts:
-                yield counts
-        finally:
-            over.set()
+    class Telling:
+        """The counts of a ranking, which tell their end."""
 
-    return replace(plan, data=replace(plan.data, counted=told))
+        @contextmanager
+        def largest_counts(self, fetched: int) -> Iterator[Any]:
+            try:
+                with counts.largest_counts(fetched) as found:
+                    yield found
+            finally:
+                over.set()
+
+    return replace(plan, data=replace(plan.data, counts=Telling()))
 
 
 async def nobody_leaves() -> None:

@@ -31,9 +31,10 @@ running = threading.Event()
 attached = Cancellation.attached
 
 @contextlib.contextmanager
-def seen(self, interrupt):
-    with attached(self, interrupt):
-        running.set()
+def seen(self, interrupt, *, touches_data):
+    with attached(self, interrupt, touches_data=touches_data):
+        if touches_data:
+            running.set()
         yield
 
 Cancellation.attached = seen

@@ -9,7 +9,7 @@ import typer
 
 from unlisted.cli.stopping import stoppable
 from unlisted.cli.writing import may_be_written, write_file
-from unlisted.errors import InvalidArgumentError
+from unlisted.errors import InvalidArgumentError, MissingExtraError
 from unlisted.privacy.guarantee import Budget
 from unlisted.query.plan import Plan
 from unlisted.query.private_table import PrivateTable, table
@@ -90,7 +90,7 @@ def _draw(release: Release, chart: Path) -> None:
 
     try:
         write_file(chart, chart_bytes(release.chart(), chart))
-    except InvalidArgumentError as missing:
+    except (InvalidArgumentError, MissingExtraError) as missing:
         _say(f"\nNo chart was drawn: {missing}")
         return
     _say(f"\nA chart of the release is in {escaped(str(chart))}.")

@@ -80,7 +80,10 @@ def watcher() -> Cancellation | None:
 @contextmanager
 def rehearsing() -> Iterator[None]:
     """Let what an engine does inside be stopped like anything else; an answer does not begin with it."""
-    token, watching = _REHEARSING.set(True), watcher()
+    watching = watcher()
+    if watching is not None and watching.is_wished:
+        raise CannotAnswerError("it was stopped before it began")
+    token = _REHEARSING.set(True)
     try:
         yield
     except Exception:
