@@ -17,9 +17,9 @@ from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, cooked
 from tests.lowest import requirements
 from tests.server.asgi import Inside
 from tests.tables.engines import MAKERS
-from unlisted.plans import Plan
 
 import unlisted as ul
+from unlisted.query.plan import Plan
 from unlisted.server.app import make_app
 from unlisted.server.config import read_config
 from unlisted.server.keys import KeyRing
