@@ -4,7 +4,9 @@ This is the rule for every engine and every format, and it is written here only:
 
 - A text is readable if its bytes are UTF-8. A number is readable unless it is NaN, and a decimal has no more
   digits than its column. A date or timestamp is readable in the years 1 to 9999, a time within one day. An index
-  into a dictionary is readable if the dictionary has an entry there.
+  into a dictionary is readable if the dictionary has an entry there. Of a Python object, what it says of itself
+  is readable, if it can say and compare itself at all. A list, a struct or a map is there or it is not: nobody
+  can ask about what is in it, so it is not looked at.
 - A row whose user or item cannot be read is not counted. In a predicate such a value is NULL.
 - A line of a text file is readable if it is no longer than what its format allows and holds what is declared.
 - No row decides whether a question is answered, and none decides what becomes of another user's rows.
@@ -16,6 +18,8 @@ readable is dropped without a word.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +39,14 @@ def readable(column: pa.Array) -> pa.Array:
         column.validate()
         column = _mended(column)
     return _without_nan(column)
+
+
+def readable_as(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return a readable column as another type, null where a value does not fit into it."""
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        return _kept(column, _one_by_one(column, lambda some: some.cast(kind))).cast(kind)
 
 
 def readable_labels(labels: pa.Array) -> pa.Array:
@@ -64,13 +76,13 @@ def _mended(column: pa.Array) -> pa.Array:
         return _mended_dictionary(column)
     if _is_text(kind):
         return pa.array([_text(value) for value in column.cast(pa.large_binary()).to_pylist()], kind)
-    return _kept(column, _valid_one_by_one(column))
+    return _kept(column, _one_by_one(column, _valid))
 
 
 def _mended_dictionary(column: pa.DictionaryArray) -> pa.Array:
     values = readable(column.dictionary)
     there = np.asarray(values.is_valid())
-    indices = np.asarray(column.indices.fill_null(-1)).astype(np.int64)
+    indices = np.asarray(_signed(column.indices).fill_null(-1))
     good = (indices >= 0) & (indices < len(values))
     good[good] = there[indices[good]]
     # An entry that cannot be read must not stay, not even as null: the others move up.
@@ -78,6 +90,11 @@ def _mended_dictionary(column: pa.DictionaryArray) -> pa.Array:
     kept = pa.array(moved[indices[good]]).cast(column.indices.type)
     places = pa.array(np.cumsum(good) - 1, mask=~good)
     return pa.DictionaryArray.from_arrays(kept.take(places), _present(values), ordered=column.type.ordered)
+
+
+def _signed(indices: pa.Array) -> pa.Array:
+    """Return indices as whole numbers with a sign; those beyond them are below zero then, and lead nowhere."""
+    return indices.cast(pa.int64(), safe=False)
 
 
 def _present(values: pa.Array) -> pa.Array:
@@ -104,10 +121,14 @@ def _text(value: bytes | None) -> str | None:
         return None
 
 
-def _valid_one_by_one(column: pa.Array) -> NDArray[np.bool_]:
-    """Return which values of any type are valid, by halves: few are not."""
+def _valid(column: pa.Array) -> None:
+    column.validate(full=True)
+
+
+def _one_by_one(column: pa.Array, check: Callable[[pa.Array], object]) -> NDArray[np.bool_]:
+    """Return which values of any type pass a check that raises, by halves: few do not."""
     try:
-        column.validate(full=True)
+        check(column)
     except pa.ArrowInvalid:
         if len(column) == 1:
             return np.zeros(1, dtype=np.bool_)
@@ -116,7 +137,7 @@ def _valid_one_by_one(column: pa.Array) -> NDArray[np.bool_]:
     middle = len(column) // 2
     # Taken, not sliced: what lies inside a slice of lists or structs is validated as a whole.
     halves = [np.arange(middle), np.arange(middle, len(column))]
-    return np.concatenate([_valid_one_by_one(column.take(pa.array(half))) for half in halves])
+    return np.concatenate([_one_by_one(column.take(pa.array(half)), check) for half in halves])
 
 
 def _kept(column: pa.Array, good: NDArray[np.bool_]) -> pa.Array:

@@ -28,8 +28,9 @@ from unlisted.streams.contributions import TAG, as_labels
 from unlisted.streams.offers import Offered, People
 from unlisted.streams.rehearsing import rehearse
 from unlisted.streams.settings import Settings
-from unlisted.tables.bounding import bounded_pairs, item_columns, keys_of, total_of
+from unlisted.tables.bounding import ItemColumn, bounded_pairs, item_columns, keys_of, total_of
 from unlisted.tables.column_types import ColumnType
+from unlisted.tables.count_query import CountQuery
 from unlisted.tables.counting import count_all, counted, selected
 from unlisted.tables.engines.engine import Engine, OwnKey, Rows, World
 from unlisted.tables.table import Table
@@ -120,9 +121,12 @@ def _with_users(settings: Settings, table: Table, secret: bytes, key: NoiseKey) 
         hint = "Make it text in the source."
         allowed = "a column of texts or whole numbers with the unit user"
         raise InvalidArgumentError("user", table.user, allowed, hint)
+    # What can be read once tells its columns until it is opened.
     rows = table.rows(settings.question)
+    kept = bounded_pairs(table.engine, table.user, settings.question, secret)
+    items = item_columns(settings.question, table.columns())
     with table.world(rows) as world:
-        world.keep(PAIRS, bounded_pairs(table.engine, table.user, settings.question, secret))
+        world.keep(PAIRS, kept)
         world.keep(
             USERS,
             f'SELECT "u" AS "who", ROW_NUMBER() OVER (ORDER BY "u") AS "number" '
@@ -135,7 +139,7 @@ def _with_users(settings: Settings, table: Table, secret: bytes, key: NoiseKey) 
         is_named = np.asarray(names.is_valid())
         nobody, numbers = numbers[~is_named], numbers[is_named]
         tags = as_labels(key.tags((name.encode() for name in names.drop_null().to_pylist()), of=b"user"))
-        pairs = _Pairs(world, settings, table)
+        pairs = _Pairs(world, settings.question, items)
         counts = pairs.counts(nobody if len(nobody) else None)
         yield Offered(counts, People(tags, lambda places: pairs.counts(np.concatenate([nobody, numbers[places]]))))
 
@@ -145,22 +149,20 @@ class _Pairs:
     """The bounded pairs of a round, kept inside one world."""
 
     world: World
-    settings: Settings
-    table: Table
+    question: CountQuery
+    items: tuple[ItemColumn, ...]
 
     def counts(self, dropped: NDArray[np.int64] | None = None) -> BoundedCounts:
-        question = self.settings.question
-        items = item_columns(question, self.table.columns())
-        keys = keys_of(items)
+        keys = keys_of(self.items)
         condition = ""
         if dropped is not None:
             self.world.lend(DROPPED, pa.table({"number": pa.array(dropped, pa.int64())}))
             over = f'SELECT "who" FROM "{USERS}" WHERE "number" IN (SELECT "number" FROM "{DROPPED}")'
             # Not as NOT IN: a cluster would send all their names to every machine, by way of the driver.
             condition = f'WHERE NOT EXISTS (SELECT 1 FROM ({over}) AS "over" WHERE "who" = "u")'
-        summed = f'SELECT {keys}, {total_of(question)} AS "n" FROM "{PAIRS}" {condition} GROUP BY {keys}'
-        found = self.world.answer(f'SELECT {selected(items)}, "n" FROM ({summed}) AS "counted"')
-        return widened(BoundedCounts(*counted(found, question), question.sensitivity))
+        summed = f'SELECT {keys}, {total_of(self.question)} AS "n" FROM "{PAIRS}" {condition} GROUP BY {keys}'
+        found = self.world.answer(f'SELECT {selected(self.items)}, "n" FROM ({summed}) AS "counted"')
+        return widened(BoundedCounts(*counted(found, self.question), self.question.sensitivity))
 
 
 class _Portable:

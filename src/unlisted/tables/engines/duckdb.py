@@ -7,7 +7,7 @@ parser is imported here.
 
 DuckDB raises on some rows that it reads from files: bytes that are no UTF-8, moments that overflow. An origin of
 files then has a second, careful way in, slower and for all questions that follow; both read the same rows, those
-that can be read at all (`mechanisms/readable.py`). DuckDB also believes what files say about their rows: a
+that can be read at all (`counts/readable.py`). DuckDB also believes what files say about their rows: a
 smallest and largest number tell it that there is no NaN, or that no row of a part can pass. So every optimisation
 is off that looks at such statistics, or that hands a condition to whoever reads the file.
 """

@@ -241,38 +241,48 @@ def _pandas_rows(frame: Any, columns: list[str], user: str | None) -> pa.Table:
 def _pandas_column(series: Any, said: Callable[[object], str | None]) -> pa.Array | pa.ChunkedArray:
     """Return a column of a pandas frame, NaN as null; Python objects as text."""
     values = series.dtype.categories if hasattr(series.dtype, "categories") else series
-    if values.dtype == object:
+    if _holds_objects(values):
         return pa.array((said(value) for value in series), pa.large_string())
     return pa.array(series, from_pandas=True)
 
 
+def _holds_objects(values: Any) -> bool:
+    """Return whether values are Python objects, as texts are too where Arrow does not store them."""
+    return bool(values.dtype == object) or getattr(values.dtype, "storage", None) == "python"
+
+
 def _text(value: object) -> str | None:
-    """Say one Python object as text; what is missing, or is no plain value, is null."""
+    """Say one Python object as text; what is missing, is no plain value or cannot say itself is null."""
     try:
         text = value if isinstance(value, str) else str(value) if isinstance(value, _SAID_AS_TEXT) else None
         if text is None or value != value:  # noqa: PLR0124 - NaN and NaT are what differs from itself
             return None
-        text.encode()
-    except (ArithmeticError, ValueError):
+        return str.encode(text).decode()
+    except Exception:
+        # The code of the object itself runs here, and may raise anything.
         return None
-    return text
 
 
 def same_text(value: object) -> str | None:
     """Say one Python object as text, so that equal objects have the same one; null as `_text` says it."""
     text = _text(value)
-    if text is None or isinstance(value, str | uuid.UUID):
-        return text
     try:
-        if isinstance(value, datetime.datetime) and value.utcoffset() is not None:
-            return str(value.astimezone(datetime.UTC))
-        if isinstance(value, datetime.time) and value.utcoffset() is not None:
-            return None
-        if isinstance(value, complex) and value.imag == 0:
-            value = value.real
-        if isinstance(value, numbers.Rational | float | decimal.Decimal | numbers.Real):
-            # The exact number, whatever type holds it. One with very many digits would take very long to write.
-            return str(Fraction(value)) if -_LARGEST < value < _LARGEST else None  # type: ignore[operator, arg-type]
-    except (ArithmeticError, TypeError, ValueError):
+        return text if text is None else _same(value, text)
+    except Exception:
+        # As above: whatever one object raises, it is that object which cannot be read.
         return None
+
+
+def _same(value: object, text: str) -> str | None:
+    if isinstance(value, str | uuid.UUID):
+        return text
+    if isinstance(value, datetime.datetime) and value.utcoffset() is not None:
+        return str(value.astimezone(datetime.UTC))
+    if isinstance(value, datetime.time) and value.utcoffset() is not None:
+        return None
+    if isinstance(value, complex) and value.imag == 0:
+        value = value.real
+    if isinstance(value, numbers.Rational | float | decimal.Decimal | numbers.Real):
+        # The exact number, whatever type holds it. One with very many digits would take very long to write.
+        return str(Fraction(value)) if -_LARGEST < value < _LARGEST else None  # type: ignore[operator, arg-type]
     return text

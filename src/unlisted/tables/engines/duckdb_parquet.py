@@ -9,6 +9,8 @@ DuckDB the same columns of the same types: what Arrow has in another type is cas
 
 from __future__ import annotations
 
+import os
+import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -17,14 +19,20 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from unlisted.counts.readable import readable
+from unlisted.counts.readable import readable, readable_as
 from unlisted.tables.engines.duckdb import Opening, connected, described
-from unlisted.tables.engines.duckdb_arrow import ROWS, careful
+from unlisted.tables.engines.duckdb_arrow import ROWS, careful, holds_others
 from unlisted.tables.engines.duckdb_columns import quoted
 from unlisted.tables.engines.duckdb_files import Files, listed
 from unlisted.tables.engines.file_marks import Remembered
 
 FRAME = "unlisted_parquet"
+
+_MAGIC = b"PAR1"
+_TAIL = b"size" + _MAGIC
+_ARROW_SCHEMA = b"\x18\x0cARROW:schema\x18"
+"""A key among the notes of a footer, between the marks that Thrift puts before a text. In the statistics the same
+bytes would be a largest value, and they are not looked at; a column's name is not followed by another text."""
 
 _MOST_DIGITS = 38
 _UNKNOWN = "UNKNOWN"
@@ -68,14 +76,15 @@ class Parquet(Files):
     def open_carefully(self, opening: Opening) -> str | None:
         """Let Arrow read the files, batch by batch, and DuckDB read what it says."""
         columns = list(opening.columns)
-        stored = pq.ParquetFile(self.files[0], coerce_int96_timestamp_unit="us").schema_arrow
+        with _opened(self.files[0]) as file:
+            stored = file.schema_arrow
         schema = pa.schema([pa.field(name, _held(stored.field(name).type)) for name in columns])
         opening.connection.register(FRAME, careful(schema, _batches(self.files, schema)))
         found = described(opening.connection, quoted(FRAME))
         native = self.types()
         values = ", ".join(
             quoted(name)
-            if native[name] in (found[name], _UNKNOWN)
+            if native[name] in (found[name], _UNKNOWN) or holds_others(schema.field(name).type)
             else f"TRY_CAST({quoted(name)} AS {native[name]}) AS {quoted(name)}"
             for name in columns
         )
@@ -84,11 +93,31 @@ class Parquet(Files):
 
 def _batches(files: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for name in files:
-        with pq.ParquetFile(name, coerce_int96_timestamp_unit="us") as file:
+        with _opened(name) as file:
             for batch in file.iter_batches(batch_size=ROWS, columns=schema.names):
-                columns = [readable(batch.column(field.name)) for field in schema]
-                arrays = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
+                arrays = [_as_held(batch.column(field.name), field.type) for field in schema]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _as_held(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if holds_others(kind) else readable_as(readable(column), kind)
+
+
+def _opened(name: str) -> pq.ParquetFile:
+    """Open a file as what its own schema says, as DuckDB does.
+
+    A writer may have left an Arrow schema beside it. By that one a column of texts is a dictionary, and there are
+    encodings that Arrow cannot read dictionaries from.
+    """
+    with open(name, "rb") as file:  # noqa: PTH123 - a name as DuckDB lists it
+        file.seek(-len(_TAIL), os.SEEK_END)
+        (size,) = struct.unpack("<i4x", tail := file.read())
+        file.seek(-len(_TAIL) - size, os.SEEK_END)
+        footer = file.read(size)
+    # The key of the same length is one that nobody looks for.
+    alone = _MAGIC + footer.replace(_ARROW_SCHEMA, _ARROW_SCHEMA.swapcase()) + tail
+    metadata = pq.read_metadata(pa.BufferReader(alone))
+    return pq.ParquetFile(name, metadata=metadata, coerce_int96_timestamp_unit="us")
 
 
 def _held(kind: pa.DataType) -> pa.DataType:
@@ -97,10 +126,7 @@ def _held(kind: pa.DataType) -> pa.DataType:
         return pa.float32()
     if pa.types.is_decimal256(kind) and not _is_long(kind):
         return pa.decimal128(kind.precision, kind.scale)
-    if _is_long(kind):
-        return pa.string()
-    # DuckDB knows nothing of a duration in a file: there it is a whole number.
-    return pa.int64() if pa.types.is_duration(kind) else kind
+    return pa.string() if _is_long(kind) else kind
 
 
 def _has_lookalikes(schema: pa.Schema) -> bool:
