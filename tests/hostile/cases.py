@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.hostile.cells import NULL_WHERE, WHERES, Kind
 from tests.hostile.measures import MEASURES
 from tests.hostile.neighbours import complaints
+from tests.hostile.out_of_reach import EXCUSED, is_out_of_reach
 from tests.hostile.rows import PLACES, ROLES, Pair, Place, Role
 from tests.hostile.sources import Source, UnwritableError, Workshop
 
@@ -63,8 +64,19 @@ def found_by(case: Case, sources: Mapping[str, Source], workshop: Workshop) -> l
 def hunted(case: Case, sources: Mapping[str, Source], workshop: Workshop) -> list[str]:
     """What is wrong with a case, said of each of its cells alone if it is wrong with one alone.
 
-    A source that cannot hold one of the cells is given the others.
+    A source that cannot hold one of the cells is given the others. Cells that are out of reach are asked about
+    apart from the rest, and may fail the question.
     """
+    beyond = tuple(name for name in case.cells if is_out_of_reach(case.source, case.layout, case.kind, name))
+    if not beyond:
+        return _hunted(case, sources, workshop)
+    rest = tuple(name for name in case.cells if name not in beyond)
+    failing = _hunted(replace(case, cells=beyond), sources, workshop)
+    others = hunted(replace(case, cells=rest), sources, workshop) if rest else []
+    return [*others, *(what for what in failing if EXCUSED not in what)]
+
+
+def _hunted(case: Case, sources: Mapping[str, Source], workshop: Workshop) -> list[str]:
     try:
         found = found_by(case, sources, workshop)
     except UnwritableError:
@@ -72,7 +84,7 @@ def hunted(case: Case, sources: Mapping[str, Source], workshop: Workshop) -> lis
     if found == [] or (len(case.cells) == 1 and found is None):
         return []
     alone = [replace(case, cells=(name,)) for name in case.cells if len(case.cells) > 1]
-    listed = [what for one in alone for what in hunted(one, sources, workshop)]
+    listed = [what for one in alone for what in _hunted(one, sources, workshop)]
     return listed or [f"{case}: {what}" for what in found or ()]
 
 

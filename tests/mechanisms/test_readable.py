@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.tables.hostile_values import LATIN, LONG_LATIN, STORED, decimals, dictionary, stored, texts
 
 from unlisted.counts import labels as label_rules
-from unlisted.counts.readable import readable, readable_labels
+from unlisted.counts.readable import readable, readable_as, readable_labels
 from unlisted.errors import InvalidCountsError
 from unlisted.mechanisms.answer import Answer
 from unlisted.privacy.guarantee import Guarantee
@@ -47,6 +47,21 @@ def test_a_dictionary_loses_its_unreadable_entries(values: list[bytes | None], k
 def test_an_index_outside_its_dictionary_is_null() -> None:
     strange = pa.DictionaryArray.from_arrays(pa.array([5, -1, 0, None], pa.int8()), pa.array(["a"]), safe=False)
     assert readable(strange).to_pylist() == [None, None, "a", None]
+
+
+@pytest.mark.parametrize("kind", [pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()], ids=str)
+def test_indices_without_a_sign_may_be_null_too(kind: pa.DataType) -> None:
+    most = 2**kind.bit_width - 1
+    indices = pa.array([0, None, most, 1], kind)
+    strange = pa.DictionaryArray.from_arrays(indices, texts([b"a", LATIN]), safe=False)
+    assert readable(strange).to_pylist() == ["a", None, None, None]
+
+
+def test_what_does_not_fit_into_another_type_is_null() -> None:
+    far = stored([0, 2**60, 7], pa.timestamp("ms"))
+    assert readable_as(far, pa.timestamp("us")).cast(pa.int64()).to_pylist() == [0, None, 7000]
+    whole = pa.array([1, 2])
+    assert readable_as(whole, pa.int8()).to_pylist() == [1, 2]
 
 
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.float16()], ids=str)

@@ -75,6 +75,13 @@ def test_a_round_brought_again_is_known_though_its_users_are_used_up(tmp_path: P
     assert files_of(tmp_path / "s") == before
 
 
+def test_a_round_may_be_a_reader_that_is_read_once(tmp_path: Path) -> None:
+    rows = rows_of(*[(user, "a") for user in range(10)])
+    stream = quiet_brook(tmp_path / "s", unit="user", rounds_per_user=2)
+    table = quiet_brook(tmp_path / "t", unit="user", rounds_per_user=2)
+    assert shown(stream.push(rows.to_reader())) == shown(table.push(rows)) != []
+
+
 def test_rows_without_an_item_are_no_contribution(tmp_path: Path) -> None:
     stream = quiet_brook(tmp_path / "s", unit="user", rounds_per_user=1, max_label_bytes=3)
     for nothing in (None, "too long"):

@@ -16,6 +16,7 @@ from tests.tables.engines import installed
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.counting import count_top
+from unlisted.tables.engines.duckdb_frames import same_text
 from unlisted.tables.table import table
 
 ROWS = pa.table({"user": ["a", "b", "c"], "item": ["x", "x", "y"], "list": [[1], [2], [3]]})
@@ -164,6 +165,39 @@ class TestPolars:
                 assert found.labels.type == pa.string()
 
 
+class LoudNumber(int):
+    def __str__(self) -> str:
+        raise RuntimeError("not to be said")
+
+
+class Stopping(int):
+    def __str__(self) -> str:
+        raise KeyboardInterrupt
+
+
+class LoudText(str):
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        raise LookupError("not to be compared")
+
+    __ne__ = __eq__
+
+    def __hash__(self) -> int:
+        raise LookupError("not to be hashed")
+
+
+class Faceless:
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        raise RuntimeError("not to be asked")
+
+
+class LoudZone(datetime.tzinfo):
+    def utcoffset(self, when: datetime.datetime | None) -> datetime.timedelta:
+        raise RuntimeError("not to be asked")
+
+
 class TestPandas:
     def test_a_column_of_objects_is_text_whatever_it_holds(self) -> None:
         pandas = installed("pandas")
@@ -178,6 +212,28 @@ class TestPandas:
         assert set(all_counts(found, question("item"))) == {
             ("x",), ("1",), ("1.5",), ("True",), (str(day),), (str(number),), ("2.50",),
         }  # fmt: skip
+
+    @pytest.mark.parametrize("column", ["user", "item"])
+    def test_an_object_that_raises_is_no_value(self, column: str) -> None:
+        pandas = installed("pandas")
+        other = "item" if column == "user" else "user"
+        for rude in (LoudNumber(7), LoudText("x"), Faceless(), datetime.datetime(2024, 1, 1, tzinfo=LoudZone())):
+            objects = pandas.Series(["a", rude, "b"], dtype=object)
+            frame = pandas.DataFrame({column: objects, other: ["a", "x", "b"]})
+            assert all_counts(table(frame, user="user"), question("item")) == {("a",): 1, ("b",): 1}
+
+    def test_an_interrupt_inside_an_object_is_an_interrupt(self) -> None:
+        with pytest.raises(KeyboardInterrupt):
+            same_text(Stopping(7))
+
+    @pytest.mark.parametrize("kind", ["string[python]", "category"])
+    @pytest.mark.parametrize("column", ["user", "item"])
+    def test_texts_that_pandas_keeps_need_not_be_utf_8(self, kind: str, column: str) -> None:
+        pandas = installed("pandas")
+        other = "item" if column == "user" else "user"
+        held = pandas.Series(["a", "caf\udce9", "b", None], dtype="string[python]").astype(kind)
+        frame = pandas.DataFrame({column: held, other: ["a", "x", "b", "y"]})
+        assert all_counts(table(frame, user="user"), question("item")) == {("a",): 1, ("b",): 1}
 
     def test_the_type_of_a_column_does_not_depend_on_its_rows(self) -> None:
         pandas = installed("pandas")

@@ -267,6 +267,49 @@ def test_an_index_outside_its_dictionary_in_a_frame(tmp_path: Path) -> None:
     check(in_memory, hostile, "item", tmp_path)
 
 
+@pytest.mark.parametrize("kind", [pa.uint8(), pa.uint32(), pa.uint64()], ids=str)
+def test_a_dictionary_whose_indices_have_no_sign(kind: pa.DataType, tmp_path: Path) -> None:
+    numbers = pa.array([0, 1, 0, None, 2], kind)
+    hostile = pa.DictionaryArray.from_arrays(numbers, texts([b"a", b"b", LATIN]))
+    check(in_memory, hostile, "item", tmp_path)
+
+
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", "PLAIN"])
+@pytest.mark.parametrize("role", ["item", "user"])
+def test_a_dictionary_in_parquet_however_its_texts_are_encoded(encoding: str, role: str, tmp_path: Path) -> None:
+    def encoded(rows: pa.Table, folder: Path) -> Path:
+        return written(rows, folder, use_dictionary=False, column_encoding={role: encoding})
+
+    check(encoded, TEXTS["dictionary"](501, LATIN), role, tmp_path)
+
+
+def maps(*entries: Any) -> pa.Array:
+    return pa.array(entries, pa.map_(pa.string(), pa.int64()))
+
+
+TWICE = [("k", 1), ("k", 2)]
+INSIDE = {
+    "a key twice": maps([("k", 1)], TWICE, None),
+    "a key twice in a list": pa.array([[[("k", 1)]], [TWICE], None], pa.list_(maps().type)),
+    "a moment too far": pa.array([[0], [FAR], None], pa.list_(pa.timestamp("s", "UTC"))),
+    "no text": pa.ListArray.from_arrays(pa.array([0, 1, None, 2], pa.int32()), texts([b"a", LATIN])),
+}
+WRITABLE = [name for name in INSIDE if name != "a moment too far"]
+"""Parquet has no seconds: they are stored as milliseconds, and must fit."""
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [*((make, name) for make in (in_memory, stream) for name in INSIDE), *((plain, name) for name in WRITABLE)],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_what_is_inside_a_list_or_a_map_is_nobodys_business(make: Maker, name: str, tmp_path: Path) -> None:
+    rows = people(3, texts(items(3)), seen=INSIDE[name])
+    assert sum(counts(make, rows, tmp_path / "there", "seen IS NOT NULL").values()) == 2
+    assert sum(counts(make, rows, tmp_path / "null", "seen IS NULL").values()) == 1
+    assert sum(counts(make, rows, tmp_path / "any").values()) == 3
+
+
 def test_labels_of_ten_megabytes(tmp_path: Path) -> None:
     check(plain, texts([*items(100), b"y" * 10_000_000]), "item", tmp_path)
     hostile = texts([*items(100), b"y" * 9_999_999 + b"\xff"])
@@ -302,6 +345,37 @@ class TestBothWaysAreOne:
         carefully = table(path, user="user")
         monkeypatch.setattr(engine, "_NEEDS_CARE", {carefully.engine.state()})
         assert all_counts(carefully, asked) == native
+
+    @pytest.mark.parametrize("name", WRITABLE)
+    @pytest.mark.parametrize("where", ["seen IS NOT NULL", "seen IS NULL"])
+    def test_what_holds_other_values(
+        self, name: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = written(people(3, texts(items(3)), seen=INSIDE[name]), tmp_path)
+        asked = question("item", items_per_user=5, where=where)
+        native = all_counts(table(path, user="user"), asked)
+        carefully = table(path, user="user")
+        monkeypatch.setattr(engine, "_NEEDS_CARE", {carefully.engine.state()})
+        assert all_counts(carefully, asked) == native
+
+    def test_files_that_hold_moments_in_different_units(self, tmp_path: Path) -> None:
+        near, far = stored([0, 5000], pa.timestamp("us")), stored([5, FAR // 10], pa.timestamp("ms"))
+        pq.write_table(people(2, near, text=texts([b"a", LATIN])), tmp_path / "part0.parquet")
+        pq.write_table(people(2, far, text=texts([b"a", b"b"])), tmp_path / "part1.parquet")
+        source = table(str(tmp_path / "part*.parquet"), user="user")
+        before = all_counts(source, question("item", items_per_user=5))
+        after = all_counts(source, question("item", items_per_user=5, where="text IS NULL OR text <> 'x'"))
+        assert before == after
+        assert sorted(before.values()) == [1, 2]
+
+    def test_a_footer_that_speaks_of_arrow_schemas_everywhere(self, tmp_path: Path) -> None:
+        name = "ARROW:schema"
+        rows = people(3, TEXTS["dictionary"](3, LATIN)).append_column(name, pa.array([name] * 3))
+        rows = rows.replace_schema_metadata({f"{name}2": f"\x18\x0c{name}\x18"})
+        source = table(written(rows, tmp_path), user="user")
+        assert sum(all_counts(source, question("item")).values()) == 2
+        asked = question(name, where="item IS NULL OR item <> 'x'")
+        assert all_counts(source, asked) == {(name,): 3}
 
     def test_a_file_that_failed_once_is_read_carefully_from_then_on(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -5,8 +5,8 @@ This is the rule for every engine and every format, and it is written here only:
 - A text is readable if its bytes are UTF-8. A number is readable unless it is NaN, and a decimal has no more
   digits than its column. A date or timestamp is readable in the years 1 to 9999, a time within one day. An index
   into a dictionary is readable if the dictionary has an entry there. Of a Python object, what it says of itself
-  is readable, if it can say and compare itself at all. A list, a struct or a map is there or it is not: nobody
-  can ask about what is in it, so it is not looked at.
+  is readable, if it can say and compare itself at all. A list, a struct or a map in a table is there or it is
+  not: nobody can ask about what is in it, so nobody looks.
 - A row whose user or item cannot be read is not counted. In a predicate such a value is NULL.
 - A line of a text file is readable if it is no longer than what its format allows and holds what is declared.
 - No row decides whether a question is answered, and none decides what becomes of another user's rows.
