@@ -6,7 +6,7 @@ A new mechanism is one more entry here and passes the whole suite, or is not one
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -103,20 +103,26 @@ class Weighed:
         self._counts, self._taken = counts, np.zeros(0, dtype=np.int64)
         self._order = label_rules.order(counts.labels, np.zeros(len(counts), dtype=np.int64))
         self._buckets: dict[int, list[int]] = {}
+        self._in_play = set(self._order.tolist())
 
     def weigh(self, weighing: Weighing) -> None:
         """Do nothing: users of one item each weigh the same whatever the bound."""
 
     def buckets(self, width: int, last: int) -> dict[int, int]:
         self._buckets = {}
-        for place in (one for one in self._order.tolist() if one not in set(self._taken.tolist())):
+        in_play = self._in_play - set(self._taken.tolist())
+        for place in (one for one in self._order.tolist() if one in in_play):
             self._buckets.setdefault(min((self._weight(place) - 1) // width, last), []).append(place)
         return {bucket: len(places) for bucket, places in self._buckets.items()}
 
     def named(self, buckets: Any, ranks: Any) -> Any:
-        places = self._at(buckets, ranks)
-        weights = np.array([self._weight(place) for place in places], dtype=np.int64)
-        return label_rules.take(self._counts.labels, places), weights
+        return label_rules.take(self._counts.labels, self._at(buckets, ranks)), self.weights_at(buckets, ranks)
+
+    def weights_at(self, buckets: Any, ranks: Any) -> Any:
+        return np.array([self._weight(place) for place in self._at(buckets, ranks)], dtype=np.int64)
+
+    def keep_in_play(self, buckets: Any, ranks: Any) -> None:
+        self._in_play = set(self._at(buckets, ranks).tolist())
 
     def take_out(self, buckets: Any, ranks: Any) -> None:
         self._taken = np.concatenate([self._taken, self._at(buckets, ranks)])
@@ -231,6 +237,11 @@ def selection(threshold: object = 20, variance: object = 4, items: object = 1) -
     return WeightedSelection((WeightedRound(Weighing(items), variance, units),))
 
 
+def hinted_selection(**knobs: object) -> WeightedSelection:
+    (last,) = selection(**knobs).rounds
+    return WeightedSelection((replace(last, hint=2 * UNIT), last))
+
+
 def ranking_of_labels(k: object = 20, epsilon: object = "0.5", counts_law: object = None) -> SelectThenRank:
     return SelectThenRank(selection(threshold=30), k, epsilon, counts_law)
 
@@ -325,6 +336,17 @@ SUBJECTS = [
         lambda **knobs: WeightedSelection(selection(**knobs).rounds * 2),
         noisy=WeightedSelection(selection(threshold=60, variance=900).rounds * 2),
         quiet=WeightedSelection(selection(variance="0.01").rounds * 2),
+        knobs=SELECTION,
+        ask=_weighed,
+        has_counts=False,
+        in_label_order=True,
+        weighs=True,
+    ),
+    Subject(
+        "weighted selection with hints",
+        hinted_selection,
+        noisy=hinted_selection(threshold=60, variance=900),
+        quiet=hinted_selection(variance="0.01"),
         knobs=SELECTION,
         ask=_weighed,
         has_counts=False,

@@ -58,7 +58,7 @@ def questions() -> Iterator[tuple[str, str, Any, dict[str, Any]]]:
                 yield f"top_histogram {money} {bound} {way}", "top_histogram", "dish", told | {"fetch": 50}
                 if way in ("plain", "replace"):
                     yield f"labels {money} {bound} {way}", "labels", "dish", told
-        for method in ("counts", "weighted", "sips", "adaptive"):
+        for method in ("counts", "weighted", "sips", "adaptive", "hints"):
             told = {**budget, "items_per_user": 4, "method": method}
             yield f"labels {money} by {method}", "labels", "dish", told
         yield f"top {money}", "top", "dish", {**budget, "k": 5}

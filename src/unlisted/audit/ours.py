@@ -182,6 +182,13 @@ def _labels(name: str, *rounds: tuple[Weighing, int, int]) -> Subject:
     return labels_subject(name, LabelSelection(looks, at_epsilon=Fraction(1)))
 
 
+def _hinted(name: str, weighing: Weighing) -> Subject:
+    """Return labels in two rounds, of which the first gives a hint."""
+    first = LabelRound(weighing, Fraction(16), 15 * UNIT, 6 * UNIT)
+    second = LabelRound(weighing, Fraction(9), 11 * UNIT)
+    return labels_subject(name, LabelSelection((first, second), at_epsilon=Fraction(1)))
+
+
 def _coins(name: str, sensitivity: Sensitivity) -> Subject:
     return coins_subject(name, OptimalLabels(Fraction(2), Fraction("0.004"), sensitivity))
 
@@ -228,6 +235,8 @@ OURS: dict[str, Callable[[], Subject]] = {
     "labels-replace": lambda: _labels("labels-replace", (Weighing(2, adjacency="replace"), 9, 11)),
     "labels-adaptive": lambda: _labels("labels-adaptive", (Weighing(3, GivingBack(8 * UNIT, 3)), 9, 11)),
     "labels-rounds": lambda: _labels("labels-rounds", (Weighing(2), 16, 15), (Weighing(2), 9, 11)),
+    "labels-hints": lambda: _hinted("labels-hints", Weighing(2)),
+    "labels-hints-replace": lambda: _hinted("labels-hints-replace", Weighing(2, adjacency="replace")),
     "labels-optimal": lambda: _coins("labels-optimal", _TWO),
     "labels-optimal-replace": lambda: _coins("labels-optimal-replace", Sensitivity(1, adjacency="replace")),
     "labels-top": _labels_top,

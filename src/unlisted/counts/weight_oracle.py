@@ -36,5 +36,11 @@ class Scales(Protocol):
     def take_out(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> None:
         """Leave the labels at these places out of all further weighing: they are released."""
 
+    def weights_at(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what the labels at these places weigh, in this order; no label is named."""
+
+    def keep_in_play(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> None:
+        """Leave all labels but those at these places out of all further weighing."""
+
     def counts_of_taken(self) -> BoundedCounts:
         """Return, of the labels taken out, how many users have each; no bound on the items of a user."""

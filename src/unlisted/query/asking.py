@@ -214,8 +214,9 @@ class Askable(ABC):
             items_per_user: the most distinct items one user counts for (L0 contribution bound).
             method: "weighted" (each item of a user with n items weighs 1/√n), "sips" (the same in rounds, each
                 without what was found before), "adaptive" (weight that a label does not need is rerouted to its
-                users' other labels), "counts" (Algorithm 1 without its counts), "optimal" (a Bernoulli draw for
-                each label, the best for users of one item) or "auto".
+                users' other labels), "hints" (in rounds that also leave out labels which look too light),
+                "counts" (Algorithm 1 without its counts), "optimal" (a Bernoulli draw for each label, the best
+                for users of one item) or "auto".
             where: a condition on rows, such as "device = 'phone'".
             max_label_bytes: longer labels are not counted.
             adjacency: "add_remove" protects a user's presence, "replace" also what a present user holds.

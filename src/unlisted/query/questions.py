@@ -44,7 +44,7 @@ from unlisted.tables.count_query import LONGEST_LABEL, Count, CountQuery
 
 Item = str | list[str] | tuple[str, ...]
 Fetch = int | Literal["all"]
-LabelMethod = Literal["auto", "counts", "optimal", "weighted", "sips", "adaptive"]
+LabelMethod = Literal["auto", "counts", "optimal", "weighted", "sips", "adaptive", "hints"]
 RankingMethod = Literal["auto", "gumbel", "labels"]
 
 ITEMS_PER_USER = Option(
@@ -310,7 +310,8 @@ class Labels(Question):
             LabelMethod,
             "How labels are found: by counts; by a Bernoulli draw each, best for users of one item (optimal); by "
             "weights, of which an item of a user with few gets more (weighted); by weights in rounds (sips); by "
-            "weights that common labels give back (adaptive).",
+            "weights that common labels give back (adaptive); by rounds that leave out what looks too light "
+            "(hints).",
         ),
         "auto",
     )

@@ -17,6 +17,8 @@ MISTAKES = (
     labels.lone_label_of_one,
     labels.whole_delta_for_each_round,
     labels.given_back_to_each,
+    labels.hint_without_noise,
+    labels.steered_by_others_labels,
     prices.continuous_constant,
     prices.analytic_gaussian,
     prices.classical_gaussian,

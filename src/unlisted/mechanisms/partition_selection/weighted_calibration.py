@@ -24,14 +24,21 @@ from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.rounding import round_up
 from unlisted.privacy.search import lowest_point
 
-Method = Literal["weighted", "sips", "adaptive"]
+Method = Literal["weighted", "sips", "adaptive", "hints"]
 
 ROUNDS: dict[Method, tuple[Fraction, ...]] = {
     "weighted": (Fraction(1),),
     "adaptive": (Fraction(1),),
     "sips": (Fraction(2, 100), Fraction(10, 100), Fraction(88, 100)),
+    "hints": (Fraction(2, 100), Fraction(20, 100), Fraction(78, 100)),
 }
 """The parts of ρ, and of δ, that the rounds of each method get. `bench/utility/labels.py` compares others."""
+
+HINTED_ROUND = 1
+"""With hints, the round, from 0, that gives them. The first is too noisy to say what is light."""
+
+HINT = Fraction(3, 2)
+"""A label that is not above so many standard deviations of that round is left out of later ones."""
 
 MOST_GIVEN_BACK = 20
 """Users of at most so many items get weight back: with more, too little would come to each of them."""
@@ -104,11 +111,16 @@ class _Search:
     def _built(self, exponent: float, thresholds: Sequence[Fraction]) -> LabelSelection:
         variance = 2.0**exponent
         rounds = []
-        for share, threshold in zip(self._shares, thresholds, strict=True):
+        for number, (share, threshold) in enumerate(zip(self._shares, thresholds, strict=True)):
             noise = round_up(Fraction(variance) / share, _DIGITS)
             units = max(math.ceil(threshold * UNIT), self.weighing.alone(1))
-            rounds.append(LabelRound(self._weighing(units, float(noise)), noise, units))
+            rounds.append(LabelRound(self._weighing(units, float(noise)), noise, units, self._hint(number, noise)))
         return LabelSelection(tuple(rounds), self.budget.epsilon if self.one_shot else None)
+
+    def _hint(self, number: int, noise: Fraction) -> int | None:
+        if self.method != "hints" or number != HINTED_ROUND:
+            return None
+        return math.ceil(HINT * Fraction(math.sqrt(noise)) * UNIT)
 
     def _weighing(self, threshold: int, variance: float) -> Weighing:
         if self.method != "adaptive":
@@ -150,7 +162,9 @@ class _Search:
 
     def _thresholds(self, exponent: float) -> list[float]:
         """Return about the lowest threshold of each round."""
-        room = self._room(exponent)
+        # With hints, what is not there can escape as well (`LabelSelection.escape`).
+        hidden = 2 if self.method == "hints" and self.weighing.adjacency == "replace" else 1
+        room = self._room(exponent) / hidden
         return [
             _lowest_threshold(self._alone, math.sqrt(2.0**exponent / float(share)), room * float(share))
             for share in self._shares

@@ -35,6 +35,7 @@ METHODS = (
     ("optimal", "by a coin each, for users of one value"),
     ("weighted", "by weights"),
     ("sips", "by weights, in rounds"),
+    ("hints", "by weights, in rounds with hints"),
     ("adaptive", "by weights, given back where not needed"),
 )
 RANKINGS = (
