@@ -81,6 +81,18 @@ def test_only_what_is_in_play_is_weighed_and_what_was_taken_out_stays_out() -> N
     assert scales.counts_of_taken().labels.to_pylist() == ["x"]
 
 
+def test_sizes_and_scaled_counts_are_of_all_items_of_what_was_taken_out() -> None:
+    scales = ListedScales({"a": ["w", "x", "y", "z"], "b": ["x"], "c": ["q"]}, adjacency="replace")
+    scales.weigh(Weighing(4))
+    assert scales.buckets(UNIT, 5) == {0: 4, 1: 1}
+    scales.take_out(np.array([1, 0, 0]), np.array([0, 1, 2]))
+    # x, w and y: user a has three of them and b has one.
+    assert scales.sizes_of_users() == {3: 1, 1: 1}
+    counts = scales.scaled_counts_of_taken(np.array([10, 7, 5]))
+    assert dict(zip(counts.labels.to_pylist(), counts.counts.tolist(), strict=True)) == {"x": 15, "w": 5, "y": 5}
+    assert (counts.sensitivity.count, counts.sensitivity.adjacency) == (10, "replace")
+
+
 def test_labels_are_told_apart_by_their_bytes() -> None:
     scales = ListedScales({"a": [0.0, -0.0, 0.0]})
     scales.weigh(Weighing(5))

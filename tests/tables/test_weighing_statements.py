@@ -26,6 +26,9 @@ from unlisted.tables.weighing import (
     full_query,
     kept_query,
     named_query,
+    pairs_of_taken_query,
+    scaled_query,
+    sizes_query,
     taken_query,
     weights_query,
 )
@@ -75,6 +78,10 @@ def said(engine: Engine, asked: CountQuery) -> dict[str, str]:
         "labels taken out after others": taken_query(items, "weights", bucket, "taken"),
         "users of labels taken out": counts_query(items, "taken"),
         "users of no labels": counts_query(items, None),
+        "pairs of labels taken out": pairs_of_taken_query(items, "taken"),
+        "pairs of no labels": pairs_of_taken_query(items, None),
+        "how many users have how many labels": sizes_query("of_taken"),
+        "what users of labels count for": scaled_query(items, "of_taken"),
     }
     rows = asked.rows("user_id", engine.columns())
     return {name: engine.statement(query, rows) for name, query in statements.items()}

@@ -133,6 +133,11 @@ def label_ranking_batch(ranking: LabelRanking, bits: OpenBits = fresh_bits) -> B
     return in_parts(some)
 
 
+def labels_drawn(selection: LabelSelection, crowd: Crowd, runs: int, bits: Bits) -> Counter[tuple[str, ...]]:
+    """Return how often each set of labels is released in so many runs."""
+    return _of_rounds(selection.rounds, crowd, (), runs, bits)
+
+
 def _of_rounds(
     rounds: Sequence[LabelRound], crowd: Crowd, released: tuple[str, ...], runs: int, bits: Bits
 ) -> Counter[tuple[str, ...]]:

@@ -76,12 +76,29 @@ class ListedScales:
         """Leave all labels but those at these places out of all further weighing."""
         self._in_play = set(self._at(buckets, ranks))
 
+    def sizes_of_users(self) -> Mapping[int, int]:
+        """Return how many users have m of the labels taken out."""
+        return Counter(len(items) for items in self._users_of_taken() if items)
+
+    def scaled_counts_of_taken(self, weights: NDArray[np.int64]) -> BoundedCounts:
+        """Return the sum over all users of what each counts for."""
+        counts: Counter[int] = Counter()
+        for items in self._users_of_taken():
+            counts.update(dict.fromkeys(items, int(weights[len(items) - 1]) if items else 0))
+        labels = label_rules.take(self._labels, np.array(self._taken, dtype=np.int64))
+        heaviest = Sensitivity(items=None, count=int(weights.max(initial=1)), adjacency=self._adjacency)
+        return BoundedCounts(labels, [counts[place] for place in self._taken], heaviest)
+
     def counts_of_taken(self) -> BoundedCounts:
         """Return how many users have each of the labels taken out, whatever the bound was."""
         users = Counter(item for items in self._users for item in items)
         labels = label_rules.take(self._labels, np.array(self._taken, dtype=np.int64))
         sensitivity = Sensitivity(items=None, count=1, adjacency=self._adjacency)
         return BoundedCounts(labels, [users[place] for place in self._taken], sensitivity)
+
+    def _users_of_taken(self) -> list[list[int]]:
+        taken = set(self._taken)
+        return [[item for item in items if item in taken] for items in self._users]
 
     def _at(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> list[int]:
         return [self._in_bucket[b][rank] for b, rank in zip(buckets.tolist(), ranks.tolist(), strict=True)]

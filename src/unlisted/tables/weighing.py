@@ -42,6 +42,7 @@ KEPT = "unlisted_kept"
 WEIGHED = "unlisted_weighed"
 TAKEN = "unlisted_taken"
 IN_PLAY = "unlisted_in_play"
+OF_TAKEN = "unlisted_of_taken"
 WEIGHTS = "unlisted_weights"
 PLACES = "unlisted_places"
 
@@ -184,6 +185,24 @@ def counts_query(items: tuple[ItemColumn, ...], taken: str | None) -> str:
     return f'SELECT {selected(items)}, "n" FROM ({counts}) AS "counts"'
 
 
+def pairs_of_taken_query(items: tuple[ItemColumn, ...], taken: str | None) -> str:
+    """Return the query for all pairs of labels that were taken out; no bound on the items of a user."""
+    keys = keys_of(items)
+    which = f'JOIN "{taken}" USING ({keys})' if taken else "WHERE FALSE"
+    return f'SELECT "u", {keys} FROM "{PAIRS}" {which}'
+
+
+def sizes_query(of_taken: str) -> str:
+    """Return the query for how many users have how many labels."""
+    sizes = f'SELECT "u", COUNT(*) AS "c" FROM "{of_taken}" GROUP BY "u"'
+    return f'SELECT "c", COUNT(*) AS "users" FROM ({sizes}) AS "sizes" GROUP BY "c"'
+
+
+def scaled_query(items: tuple[ItemColumn, ...], of_taken: str) -> str:
+    """Return the query for what all users of a label count for together, each by the number of labels it has."""
+    return f'SELECT {selected(items)}, "n" FROM ({full_query(items, of_taken)}) AS "scaled"'
+
+
 def _users(kept: str) -> str:
     """Return the query for what each item of a user weighs, from how many the user has."""
     sizes = f'SELECT "u" AS "v", COUNT(*) AS "c" FROM "{kept}" GROUP BY "u"'
@@ -227,6 +246,7 @@ class _EngineScales:
     """How many labels were taken out, each time."""
     _hints: int = 0
     """How often all but some labels were left out."""
+    _of_taken: str = ""
 
     def weigh(self, weighing: Weighing) -> None:
         """Weigh all labels that were not taken out."""
@@ -271,14 +291,38 @@ class _EngineScales:
         query = taken_query(self.choice.items, self._weights, self._bucket, None)
         self.world.keep(f"{IN_PLAY}_{self._hints}", query)
 
+    def sizes_of_users(self) -> Mapping[int, int]:
+        """Return how many users have m of the labels taken out."""
+        found = self.world.answer(sizes_query(self._pairs_of_taken()))
+        return dict(zip(found.column("c").to_pylist(), found.column("users").to_pylist(), strict=True))
+
+    def scaled_counts_of_taken(self, weights: NDArray[np.int64]) -> BoundedCounts:
+        """Return the sum over all users of what each counts for."""
+        of_taken = self._pairs_of_taken()
+        columns = {"n": np.arange(1, len(weights) + 1), "full": weights, "even": np.zeros_like(weights)}
+        self.world.lend(WEIGHTS, pa.table({name: pa.array(of, pa.int64()) for name, of in columns.items()}))
+        found = self.world.answer(scaled_query(self.choice.items, of_taken))
+        return self._counted(found, int(weights.max(initial=1)))
+
     def counts_of_taken(self) -> BoundedCounts:
         """Return how many users have each of the labels taken out, whatever the bound was."""
-        found = self.world.answer(counts_query(self.choice.items, self._taken_so_far))
+        return self._counted(self.world.answer(counts_query(self.choice.items, self._taken_so_far)), 1)
+
+    def _counted(self, found: pa.Table, most: int) -> BoundedCounts:
+        """Return the counts of all labels taken out, of which a user changes each by at most `most`."""
         if len(found) != sum(self._taken):
             OWNER_LOG.error("Labels were taken out by rank, and others or fewer were there.")
             raise ChargedFailureError
-        sensitivity = Sensitivity(items=None, count=1, adjacency=self.question.adjacency)
+        sensitivity = Sensitivity(items=None, count=most, adjacency=self.question.adjacency)
         return BoundedCounts(*counted(found, self.question), sensitivity)
+
+    def _pairs_of_taken(self) -> str:
+        """Keep all pairs of the labels taken out so far, once, and return their name."""
+        name = f"{OF_TAKEN}_{len(self._taken)}"
+        if name != self._of_taken:
+            self.world.keep(name, pairs_of_taken_query(self.choice.items, self._taken_so_far))
+            self._of_taken = name
+        return name
 
     @property
     def _weights(self) -> str:

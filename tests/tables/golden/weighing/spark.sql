@@ -53,6 +53,18 @@ SELECT `i0`, `n` FROM (SELECT `i0`, COUNT(*) AS `n` FROM `unlisted_pairs` JOIN `
 -- a text: users of no labels
 SELECT `i0`, `n` FROM (SELECT `i0`, COUNT(*) AS `n` FROM `unlisted_pairs` WHERE FALSE GROUP BY `i0`) AS `counts`;
 
+-- a text: pairs of labels taken out
+SELECT `u`, `i0` FROM `unlisted_pairs` JOIN `taken` USING (`i0`);
+
+-- a text: pairs of no labels
+SELECT `u`, `i0` FROM `unlisted_pairs` WHERE FALSE;
+
+-- a text: how many users have how many labels
+SELECT `c`, COUNT(*) AS `users` FROM (SELECT `u`, COUNT(*) AS `c` FROM `of_taken` GROUP BY `u`) AS `sizes` GROUP BY `c`;
+
+-- a text: what users of labels count for
+WITH `users` AS (SELECT `v`, `full`, `even` FROM (SELECT `u` AS `v`, COUNT(*) AS `c` FROM `of_taken` GROUP BY `u`) AS `sizes` JOIN `unlisted_weights` ON `c` = `n`) SELECT `i0`, `n` FROM (SELECT `i0`, CAST(LEAST(SUM(CAST(`full` AS DECIMAL(38, 0))), 4611686018427387904) AS BIGINT) AS `n` FROM `of_taken` JOIN `users` ON `u` = `v` GROUP BY `i0`) AS `scaled`;
+
 -- a text and a number: distinct pairs
 SELECT DISTINCT `u`, `i0`, `i1`, `z1` FROM (SELECT `u`, `i0`, `i1`, CASE WHEN `i1` = 0 THEN CAST(`i1` AS STRING) LIKE '-%' ELSE FALSE END AS `z1` FROM (SELECT `user_id` AS `u`, CASE WHEN IS_VALID_UTF8(`query`) THEN `query` END COLLATE `UTF8_BINARY` AS `i0`, NULLIF(`price`, CAST('NaN' AS DOUBLE)) AS `i1` FROM `unlisted_source` AS `unlisted_source`) AS `rows` WHERE NOT `u` IS NULL AND NOT `i0` IS NULL AND NOT `i1` IS NULL AND OCTET_LENGTH(`i0`) <= 1024) AS `good`;
 
@@ -107,4 +119,16 @@ SELECT `i0`, CASE WHEN `z1` THEN -ABS(`i1`) ELSE `i1` END AS `i1`, `n` FROM (SEL
 
 -- a text and a number: users of no labels
 SELECT `i0`, CASE WHEN `z1` THEN -ABS(`i1`) ELSE `i1` END AS `i1`, `n` FROM (SELECT `i0`, `i1`, `z1`, COUNT(*) AS `n` FROM `unlisted_pairs` WHERE FALSE GROUP BY `i0`, `i1`, `z1`) AS `counts`;
+
+-- a text and a number: pairs of labels taken out
+SELECT `u`, `i0`, `i1`, `z1` FROM `unlisted_pairs` JOIN `taken` USING (`i0`, `i1`, `z1`);
+
+-- a text and a number: pairs of no labels
+SELECT `u`, `i0`, `i1`, `z1` FROM `unlisted_pairs` WHERE FALSE;
+
+-- a text and a number: how many users have how many labels
+SELECT `c`, COUNT(*) AS `users` FROM (SELECT `u`, COUNT(*) AS `c` FROM `of_taken` GROUP BY `u`) AS `sizes` GROUP BY `c`;
+
+-- a text and a number: what users of labels count for
+WITH `users` AS (SELECT `v`, `full`, `even` FROM (SELECT `u` AS `v`, COUNT(*) AS `c` FROM `of_taken` GROUP BY `u`) AS `sizes` JOIN `unlisted_weights` ON `c` = `n`) SELECT `i0`, CASE WHEN `z1` THEN -ABS(`i1`) ELSE `i1` END AS `i1`, `n` FROM (SELECT `i0`, `i1`, `z1`, CAST(LEAST(SUM(CAST(`full` AS DECIMAL(38, 0))), 4611686018427387904) AS BIGINT) AS `n` FROM `of_taken` JOIN `users` ON `u` = `v` GROUP BY `i0`, `i1`, `z1`) AS `scaled`;
 
