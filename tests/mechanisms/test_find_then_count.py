@@ -247,7 +247,8 @@ class TestCalibration:
         assert [float(part / rho) for part in parts] == pytest.approx([0.7, 0.01, 0.29], rel=1e-5)
         assert LABELS_SHARE + SIZES_SHARE + COUNTS_SHARE == 1
         described = chosen.describe()
-        assert described.parameters == {"shares_of_rho": {"labels": 0.7, "sizes": 0.01, "counts": 0.29}}
+        shares = {"labels": 0.7, "sizes": 0.01, "counts": 0.29}
+        assert described.parameters == {"items_looked_at": 100, "shares_of_rho": shares}
         assert described.name == "find_then_count"
 
     def test_one_shot_needs_less_than_the_way_through_rho(self) -> None:

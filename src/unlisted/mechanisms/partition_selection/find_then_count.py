@@ -186,7 +186,10 @@ class FindThenCount(Mechanism[Scales]):
             title=f"{found.title}; then their counts, nobody's items dropped",
             threshold=found.threshold,
             noise=f"{found.noise}; sizes of users: {self.sizes_law}; counts: {counts}",
-            parameters={"shares_of_rho": {name: round(float(part / total), 4) for name, part in parts.items()}},
+            parameters={
+                "items_looked_at": self.selection.last.weighing.items,
+                "shares_of_rho": {name: round(float(part / total), 4) for name, part in parts.items()},
+            },
         )
 
 

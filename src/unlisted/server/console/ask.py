@@ -156,7 +156,8 @@ def _wrong(refused: InvalidArgumentError | BudgetRefusedError) -> Wrong:
 def _curve_said(plan: Plan) -> str:
     expected = plan.accuracy
     needed = ", ".join(f"{percent} % with {count:,}" for percent, count in expected.needed.items())
-    several = f" of {plan.asked['items_per_user']:,} items each" if expected.at_best is not None else ""
+    most = plan.asked.get("items_looked_at") or plan.asked["items_per_user"]
+    several = f" of {most:,} items each" if expected.at_best is not None else ""
     return f"The chance of an item to appear grows with the {plan.asked['count']}{several} who share it: {needed}."
 
 
