@@ -79,7 +79,8 @@ def test_a_plan_on_a_missing_file_is_fine_until_it_runs(plan: str, tmp_path: Pat
 REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("histogram", {"budget": 1.0}, "budget", "ul.Budget"),
     ("histogram", {"budget": None}, "budget", "ul.Budget"),
-    ("histogram", {"items_per_user": None}, "items_per_user", "given"),
+    ("histogram", {"items_per_user": None, "count": "rows", "rows_per_item": 2}, "items_per_user", "given"),
+    ("histogram", {"items_per_user": None, "noise": "laplace"}, "items_per_user", "given"),
     ("histogram", {"items_per_user": 0}, "items_per_user", "a whole number, 1 or above"),
     ("histogram", {"items_per_user": 2.0}, "items_per_user", "a whole number, 1 or above"),
     ("histogram", {"items_per_user": True}, "items_per_user", "a whole number, 1 or above"),
