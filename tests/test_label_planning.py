@@ -27,6 +27,7 @@ NAMES = {
     "optimal": "optimal_labels",
     "weighted": "weighted_labels",
     "sips": "label_rounds",
+    "hints": "hinted_label_rounds",
     "adaptive": "adaptive_labels",
 }
 TOTAL = ul.Budget(rho=100, delta="0.01")

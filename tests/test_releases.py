@@ -24,6 +24,8 @@ from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, asked, cooked, histogr
 from tests.tables.engines import installed
 
 import unlisted as ul
+from unlisted.counts.weights import Weighing
+from unlisted.mechanisms.partition_selection.find_then_count_calibration import find_then_count_for_budget
 from unlisted.release.export import as_csv, as_json, as_parquet
 from unlisted.release.release import as_plain, as_text, escaped, printable, promise, short_up, shown_up
 
@@ -511,3 +513,19 @@ def test_rows_can_be_written_and_no_file_is_replaced_by_accident(tmp_path: Path)
         with pytest.raises(ul.InvalidArgumentError, match="overwrite=True"):
             write(path)
         write(path, overwrite=True)
+
+
+def test_what_was_released_beside_counts_is_in_the_receipt_and_survives_bytes() -> None:
+    """A mechanism's extras: the noisy sizes of users, and what scaling may hide, said with the intervals."""
+    mechanism = find_then_count_for_budget(BUDGET, Weighing(BOUND)).mechanism
+    plan = asked().release_with("dish", mechanism=mechanism, at_delta=BUDGET.delta)
+    release = plan.run()
+    assert {row["dish"] for row in release.rows} == set(COMMON)
+    too = release.receipt()["plan"]["released_too"]
+    assert sum(one["users"] for one in too["user_sizes"]) > 100
+    assert f"users who have more than {too['items_in_full']} of these values count for less" in release.reading
+    assert ul.Release.from_bytes(release.to_bytes()).receipt()["plan"]["released_too"] == too
+    assert all(row["low"] <= row["count"] <= row["high"] for row in release.rows)
+    assert "of one: " in str(plan)
+    assert "users of so many found items count in full: ±" in str(plan)
+    assert plan.preview()["plan"]["half_widths_95"]["100"] == plan.preview()["plan"]["half_width_95"]

@@ -20,7 +20,7 @@ from bench.utility.bounded_tables import TABLES, Rows
 import unlisted as ul
 from unlisted.query.questions import LabelMethod
 
-METHODS: tuple[LabelMethod, ...] = ("counts", "optimal", "weighted", "adaptive", "sips", "auto")
+METHODS: tuple[LabelMethod, ...] = ("counts", "optimal", "weighted", "adaptive", "sips", "hints", "auto")
 BOUNDS = (1, 2, 3, 10, 100)
 HELD_TO = ("npm_owner_words", "reddit_posts_words")
 TARGET = 2

@@ -45,6 +45,9 @@ SELECTIONS = {
     "bounded": selection((Weighing(1), 3)),
     "giving back": selection((Weighing(3, GivingBack(UNIT, 2)), 3)),
     "in rounds": selection((Weighing(2), 5), (Weighing(2), 3)),
+    "with hints": LabelSelection(
+        (LabelRound(Weighing(3), Fraction(2), 5 * UNIT, 2 * UNIT), LabelRound(Weighing(3), Fraction(1), 3 * UNIT))
+    ),
 }
 
 
@@ -141,6 +144,16 @@ def test_an_exchange_is_a_user_for_another() -> None:
     for pair in label_pairs(exchanged):
         left, right = Counter(pair.left), Counter(pair.right)
         assert (left - right).total() == (right - left).total() == 1
+
+
+def test_labels_that_a_hint_leaves_out_are_in_no_later_round() -> None:
+    """One label, by hand: found at once, or above the hint and found then."""
+    first = LabelRound(Weighing(1), Fraction(4), 7 * UNIT, 3 * UNIT)
+    second = LabelRound(Weighing(1), Fraction(1), 5 * UNIT)
+    law = label_selection_law(LabelSelection((first, second)), {"a": 4})
+    shown, passed, then = (float(chance_above(Decimal(x))[0]) for x in ("1.5", "-0.5", "1"))
+    assert float(law.at_least["a",]) == pytest.approx(shown + (passed - shown) * then, rel=1e-12)
+    assert law.missing < Decimal("1e-40")
 
 
 def test_every_set_of_labels_has_its_chance() -> None:

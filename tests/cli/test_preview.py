@@ -99,6 +99,7 @@ def test_a_source_is_not_taken(rows: Path) -> None:
 
 
 def test_a_bound_is_needed_where_the_question_needs_one() -> None:
-    done = unlisted("preview", "histogram", *BUDGET)
+    assert unlisted("preview", "histogram", *BUDGET).code == 0
+    done = unlisted("preview", "histogram", *BUDGET, "--noise", "laplace")
     assert done.code == 2
     assert "--items-per-user is missing: it must be given" in done.said

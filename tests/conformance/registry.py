@@ -6,7 +6,7 @@ A new mechanism is one more entry here and passes the whole suite, or is not one
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from unlisted.mechanisms.continual.correlated_bounds import class_ends
 from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
 from unlisted.mechanisms.continual.recursion import Recursion
 from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
+from unlisted.mechanisms.partition_selection.find_then_count import FindThenCount
 from unlisted.mechanisms.partition_selection.from_counts import CountedLabels as SelectionFromCounts
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels as OptimalSelection
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking as SelectThenRank
@@ -63,7 +64,8 @@ class Subject:
     `make(**parameters)` builds it. `noisy` and `quiet` are two of them for users of one item each: one with noise,
     one with so little that labels of count 1000 or more are shown as they are, and labels of count 1 are not.
     `in_label_order` says that rows come by label and not by count; `weighs` that it is released from weights,
-    which the engine bounds, so that there is nothing that counts could declare wrongly.
+    which the engine bounds, so that there is nothing that counts could declare wrongly. `saturates_at` is the
+    largest count that is counted as it is: fewer where parts of a user are counted.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Subject:
     any_items: bool = False
     in_label_order: bool = False
     weighs: bool = False
+    saturates_at: int = LARGEST_COUNT
 
     def counts(
         self, labels: object, counts: object, sensitivity: Sensitivity = ONE, **declared: Any
@@ -103,20 +106,26 @@ class Weighed:
         self._counts, self._taken = counts, np.zeros(0, dtype=np.int64)
         self._order = label_rules.order(counts.labels, np.zeros(len(counts), dtype=np.int64))
         self._buckets: dict[int, list[int]] = {}
+        self._in_play = set(self._order.tolist())
 
     def weigh(self, weighing: Weighing) -> None:
         """Do nothing: users of one item each weigh the same whatever the bound."""
 
     def buckets(self, width: int, last: int) -> dict[int, int]:
         self._buckets = {}
-        for place in (one for one in self._order.tolist() if one not in set(self._taken.tolist())):
+        in_play = self._in_play - set(self._taken.tolist())
+        for place in (one for one in self._order.tolist() if one in in_play):
             self._buckets.setdefault(min((self._weight(place) - 1) // width, last), []).append(place)
         return {bucket: len(places) for bucket, places in self._buckets.items()}
 
     def named(self, buckets: Any, ranks: Any) -> Any:
-        places = self._at(buckets, ranks)
-        weights = np.array([self._weight(place) for place in places], dtype=np.int64)
-        return label_rules.take(self._counts.labels, places), weights
+        return label_rules.take(self._counts.labels, self._at(buckets, ranks)), self.weights_at(buckets, ranks)
+
+    def weights_at(self, buckets: Any, ranks: Any) -> Any:
+        return np.array([self._weight(place) for place in self._at(buckets, ranks)], dtype=np.int64)
+
+    def keep_in_play(self, buckets: Any, ranks: Any) -> None:
+        self._in_play = set(self._at(buckets, ranks).tolist())
 
     def take_out(self, buckets: Any, ranks: Any) -> None:
         self._taken = np.concatenate([self._taken, self._at(buckets, ranks)])
@@ -124,6 +133,15 @@ class Weighed:
     def counts_of_taken(self) -> BoundedCounts:
         labels = label_rules.take(self._counts.labels, self._taken)
         return BoundedCounts(labels, self._counts.counts[self._taken], Sensitivity(items=None))
+
+    def sizes_of_users(self) -> dict[int, int]:
+        users = sum(self._counts.counts[self._taken].tolist())
+        return {1: min(users, LARGEST_COUNT)} if users else {}
+
+    def scaled_counts_of_taken(self, weights: Any) -> BoundedCounts:
+        labels = label_rules.take(self._counts.labels, self._taken)
+        counts = [min(int(n) * int(weights[0]), LARGEST_COUNT) for n in self._counts.counts[self._taken]]
+        return BoundedCounts(labels, counts, Sensitivity(items=None, count=int(weights.max(initial=1))))
 
     def _weight(self, place: int) -> int:
         return min(int(self._counts.counts[place]) * UNIT, LARGEST_COUNT)
@@ -231,8 +249,19 @@ def selection(threshold: object = 20, variance: object = 4, items: object = 1) -
     return WeightedSelection((WeightedRound(Weighing(items), variance, units),))
 
 
+def hinted_selection(**knobs: object) -> WeightedSelection:
+    (last,) = selection(**knobs).rounds
+    return WeightedSelection((replace(last, hint=2 * UNIT), last))
+
+
 def ranking_of_labels(k: object = 20, epsilon: object = "0.5", counts_law: object = None) -> SelectThenRank:
     return SelectThenRank(selection(threshold=30), k, epsilon, counts_law)
+
+
+def find_then_count(
+    counts_variance: object = 4, sizes_variance: object = 4, grain: int = 64, **knobs: object
+) -> FindThenCount:
+    return FindThenCount(hinted_selection(**knobs), sizes_variance, counts_variance, grain)
 
 
 def optimal(epsilon: object = 1, delta: object = "1e-6", items: object = 1) -> OptimalSelection:
@@ -332,6 +361,17 @@ SUBJECTS = [
         weighs=True,
     ),
     Subject(
+        "weighted selection with hints",
+        hinted_selection,
+        noisy=hinted_selection(threshold=60, variance=900),
+        quiet=hinted_selection(variance="0.01"),
+        knobs=SELECTION,
+        ask=_weighed,
+        has_counts=False,
+        in_label_order=True,
+        weighs=True,
+    ),
+    Subject(
         "labels, then a ranking of them",
         ranking_of_labels,
         noisy=SelectThenRank(selection(threshold=30, variance=25), 20, "0.1"),
@@ -352,6 +392,21 @@ SUBJECTS = [
         knobs={"k": Knob((1, 2, 20), "rises", "same"), "epsilon": Knob(("0.1", "0.5", 2), "rises", "same")},
         ask=_weighed,
         weighs=True,
+    ),
+    Subject(
+        "labels, then their counts",
+        find_then_count,
+        noisy=find_then_count(threshold=30, variance=25),
+        quiet=find_then_count(variance="0.01", counts_variance="0.005", sizes_variance="0.5"),
+        knobs=SELECTION
+        | {
+            "counts_variance": Knob(("0.5", 1, 9), "falls", "same"),
+            "sizes_variance": Knob(("0.5", 1, 9), "falls", "same"),
+            "grain": Knob((1, 2, 1024), "same", "same"),
+        },
+        ask=_weighed,
+        weighs=True,
+        saturates_at=LARGEST_COUNT // 64,
     ),
     Subject(
         "ThresholdHistogram with Laplace noise",

@@ -11,7 +11,6 @@ import pytest
 from tests.conformance.registry import ONE, Subject, those
 from tests.known_bits import KnownBits
 
-from unlisted.counts.bounded_counts import LARGEST_COUNT
 from unlisted.errors import InvalidArgumentError, InvalidCountsError, UnlistedError
 from unlisted.privacy.sensitivity import Sensitivity
 
@@ -78,7 +77,7 @@ def test_counts_near_the_largest_whole_numbers(subject: Subject, count: int) -> 
         assert "large" in answer.labels.to_pylist()
         if subject.has_counts:
             # Saturated, and never wrapped around to something small or negative.
-            assert LARGEST_COUNT // 10 < int(answer.counts[0]) < 2**63
+            assert subject.saturates_at // 10 < int(answer.counts[0]) < 2**63
 
 
 def test_zeros_are_never_listed(subject: Subject) -> None:

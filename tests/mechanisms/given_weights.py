@@ -21,9 +21,11 @@ class GivenWeights:
         self.seen: set[str] = set()
         self._bucket: dict[int, list[str]] = {}
         self._taken: list[str] = []
+        self.in_play: list[str] | None = None
 
     def weigh(self, weighing: Weighing) -> None:
-        self.weights = {label: weight for label, weight in self.weights.items() if label not in self._taken}
+        left = self.weights if self.in_play is None else self.in_play
+        self.weights = {label: self.weights[label] for label in left if label not in self._taken}
 
     def buckets(self, width: int, last: int) -> Mapping[int, int]:
         self._bucket = {}
@@ -34,10 +36,16 @@ class GivenWeights:
     def named(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> tuple[pa.Array, NDArray[np.int64]]:
         labels = self._at(buckets, ranks)
         self.seen |= set(labels)
-        return pa.array(labels, pa.string()), np.array([self.weights[label] for label in labels], dtype=np.int64)
+        return pa.array(labels, pa.string()), self.weights_at(buckets, ranks)
+
+    def weights_at(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.array([self.weights[label] for label in self._at(buckets, ranks)], dtype=np.int64)
 
     def take_out(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> None:
         self._taken += self._at(buckets, ranks)
+
+    def keep_in_play(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> None:
+        self.in_play = self._at(buckets, ranks)
 
     def counts_of_taken(self) -> BoundedCounts:
         return BoundedCounts(self._taken, [1] * len(self._taken), Sensitivity(items=None))

@@ -119,3 +119,61 @@ class Vanishing(GivenWeights):
 def test_data_that_changed_is_an_error_that_was_charged() -> None:
     with pytest.raises(ChargedFailureError):
         COINS.draw(Vanishing({"a": 30 * UNIT, "b": 30 * UNIT}), KnownBits("changed"))
+
+
+# Hints
+
+HINTED = Coins(3 * UNIT, Fraction(UNIT**2), fineness=64)
+
+
+def categories(weights: Mapping[str, int]) -> dict[object, float]:
+    """Return the law of (who passes 5, who passes only 3): each label is in one of three categories by itself."""
+    found: dict[object, float] = {}
+    for each in itertools.product((0, 1, 2), repeat=len(weights)):
+        chances = []
+        for category, weight in zip(each, weights.values(), strict=True):
+            above, hinted = chance(weight), chance(weight, HINTED)
+            chances.append((1 - hinted, hinted - above, above)[category])
+        sets = (frozenset(label for label, c in zip(weights, each, strict=True) if c == kind) for kind in (2, 1))
+        found[tuple(sets)] = math.prod(chances)
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_categories_have_the_law_of_one_noise_a_label(name: str) -> None:
+    weights = {label: weight - UNIT // 2 for label, weight in CASES[name].items()}
+    bits, scales, outcomes = KnownBits(f"categories {name}"), GivenWeights(weights), []
+    for _ in range(REPEATS):
+        drew = HINTED.draw_above(5 * UNIT, scales, bits)
+        assert drew.in_play is not None
+        in_play, _ = scales.named(*drew.in_play)
+        outcomes.append((frozenset(drew.labels.to_pylist()), frozenset(in_play.to_pylist())))
+    accepts(g_test(*as_numbers(outcomes, categories(weights))))
+    heavier = {label: weight + UNIT // 2 for label, weight in weights.items()}
+    rejects(g_test(*as_numbers(outcomes, categories(heavier))))
+
+
+def test_who_stays_in_play_is_not_named() -> None:
+    weights = {f"rare {i}": UNIT + i for i in range(20_000)} | {"common": 40 * UNIT}
+    scales = GivenWeights(weights)
+    drew = HINTED.draw_above(5 * UNIT, scales, KnownBits("in play"))
+    assert drew.in_play is not None
+    # Two deviations below the hint, a chance of 2.3 % each.
+    expected = 20_000 * chance(UNIT, HINTED)
+    accepts(mean_test([len(drew.in_play.ranks)], expected, expected))
+    assert scales.seen == set(drew.labels.to_pylist())
+    assert "common" in scales.seen
+    assert len(scales.seen) < 10
+
+
+class Unweighed(GivenWeights):
+    """Data that changes before weights are asked for."""
+
+    def weights_at(self, buckets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+        return super().weights_at(buckets[1:], ranks[1:])
+
+
+def test_weights_that_are_gone_are_an_error_that_was_charged() -> None:
+    for scales in (Unweighed({"a": 30 * UNIT, "b": 30 * UNIT}), Vanishing({"a": 30 * UNIT, "b": 30 * UNIT})):
+        with pytest.raises(ChargedFailureError):
+            HINTED.draw_above(5 * UNIT, scales, KnownBits("changed"))

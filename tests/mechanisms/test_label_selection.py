@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -102,7 +103,63 @@ def test_no_labels_no_rows(table: dict[str, list[str]]) -> None:
     assert len(LabelSelection(rounds).release(ListedScales(table), KnownBits("nothing"))) == 0
 
 
+def hinted(threshold: int = 12, hint: int = 5, **kept: Any) -> LabelRound:
+    return LabelRound(Weighing(3, **kept), Fraction(1), threshold * UNIT, hint * UNIT)
+
+
+def test_a_label_under_the_hint_leaves_its_users_weight_to_others() -> None:
+    """`b` weighs 11/√2 = 7.8, is above the hint and not found; `a` weighs 0.7 to each and is left out."""
+    table = {f"user {i}": [f"a{i}", "b"] for i in range(11)}
+    second = plain(items=2, threshold=10)
+    seen = [
+        LabelSelection((first, second)).release(ListedScales(table), KnownBits(f"hint {i}")).labels.to_pylist()
+        for first in (hinted(threshold=14), plain(items=2, threshold=14))
+        for i in range(30)
+    ]
+    # With the hint `b` weighs 11 in the second round, without it 7.8: 84 % against 1 %.
+    assert sum("b" in one for one in seen[:30]) > 15
+    assert sum("b" in one for one in seen[30:]) < 5
+
+
+def test_what_is_left_out_by_a_hint_is_not_found_later() -> None:
+    table = {f"user {i}": ["a"] for i in range(20)}
+    later = plain(items=1, threshold=2)
+    assert (
+        LabelSelection((hinted(60, 50), later)).release(ListedScales(table), KnownBits("out")).labels.to_pylist()
+        == []
+    )
+    assert len(LabelSelection((plain(threshold=60), later)).release(ListedScales(table), KnownBits("in"))) == 1
+
+
+def test_hints_cost_nothing_and_say_so() -> None:
+    rounds = hinted(), plain()
+    without = LabelSelection((plain(threshold=12), plain()), Fraction(1))
+    selection = LabelSelection(rounds, Fraction(1))
+    assert selection.guarantee() == without.guarantee()
+    assert selection.describe().name == "hinted_label_rounds"
+    assert selection.encoding() == without.encoding().replace("51539607552)", "51539607552, hint=21474836480)")
+
+
+def test_replacing_with_hints_lets_what_is_not_there_escape_too() -> None:
+    second = LabelRound(Weighing(3, adjacency="replace"), Fraction(1), 8 * UNIT)
+    plain_first = LabelRound(Weighing(3, adjacency="replace"), Fraction(1), 12 * UNIT)
+    exchanged = LabelSelection((hinted(adjacency="replace"), second))
+    assert exchanged.escape() == 2 * LabelSelection((plain_first, second)).escape()
+    assert exchanged.guarantee().rho == LabelSelection((plain_first, second)).guarantee().rho
+
+
+def test_users_needed_with_hints_count_what_the_hint_leaves_out() -> None:
+    first, last = hinted(threshold=60, hint=10), plain(items=3)
+    chance = LabelSelection((first, last)).chance_of_users(1)
+    assert chance(10) == pytest.approx(0.5, rel=1e-6)
+    assert chance(30) == pytest.approx(1)
+
+
 def test_rounds_that_cannot_be_are_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="hint"):
+        LabelSelection((plain(), hinted()))
+    with pytest.raises(InvalidArgumentError, match="hint"):
+        hinted(threshold=5, hint=5)
     with pytest.raises(InvalidArgumentError, match="rounds"):
         LabelSelection(())
     giving_back = LabelRound(Weighing(3, GivingBack(UNIT, 2)), Fraction(1), 4 * UNIT)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unlisted.counts.listed_weights import ListedScales
-from unlisted.counts.weights import SHARES, UNIT, GivingBack, Weighing
+from unlisted.counts.weights import SHARES, UNIT, GivingBack, Weighing, full_weight
 
 
 def weights(scales: ListedScales, weighing: Weighing) -> dict[str, int]:
@@ -67,6 +67,30 @@ def test_what_is_taken_out_leaves_its_users_weight_to_the_rest() -> None:
     counts = scales.counts_of_taken()
     assert (counts.labels.to_pylist(), counts.counts.tolist()) == (["x"], [3])
     assert (counts.sensitivity.items, counts.sensitivity.adjacency) == (None, "replace")
+
+
+def test_only_what_is_in_play_is_weighed_and_what_was_taken_out_stays_out() -> None:
+    scales = ListedScales({"a": ["w", "x", "y", "z"], "b": ["x"]})
+    assert len(weights(scales, Weighing(4))) == 4
+    there = scales.buckets(UNIT, 5)
+    assert there == {0: 3, 1: 1}
+    scales.take_out(np.array([1]), np.array([0]))
+    scales.keep_in_play(np.array([0, 0]), np.array([0, 2]))
+    assert weights(scales, Weighing(4)) == dict.fromkeys("wz", full_weight(2))
+    assert scales.weights_at(np.array([2]), np.array([1])).tolist() == [full_weight(2)]
+    assert scales.counts_of_taken().labels.to_pylist() == ["x"]
+
+
+def test_sizes_and_scaled_counts_are_of_all_items_of_what_was_taken_out() -> None:
+    scales = ListedScales({"a": ["w", "x", "y", "z"], "b": ["x"], "c": ["q"]}, adjacency="replace")
+    scales.weigh(Weighing(4))
+    assert scales.buckets(UNIT, 5) == {0: 4, 1: 1}
+    scales.take_out(np.array([1, 0, 0]), np.array([0, 1, 2]))
+    # x, w and y: user a has three of them and b has one.
+    assert scales.sizes_of_users() == {3: 1, 1: 1}
+    counts = scales.scaled_counts_of_taken(np.array([10, 7, 5]))
+    assert dict(zip(counts.labels.to_pylist(), counts.counts.tolist(), strict=True)) == {"x": 15, "w": 5, "y": 5}
+    assert (counts.sensitivity.count, counts.sensitivity.adjacency) == (10, "replace")
 
 
 def test_labels_are_told_apart_by_their_bytes() -> None:

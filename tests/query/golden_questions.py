@@ -62,13 +62,15 @@ def questions() -> Iterator[tuple[str, str, Any, dict[str, Any]]]:
                 yield f"top_histogram {money} {bound} {way}", "top_histogram", "dish", told | {"fetch": 50}
                 if way in ("plain", "replace"):
                     yield f"labels {money} {bound} {way}", "labels", "dish", told
-        for method in ("counts", "weighted", "sips", "adaptive"):
+        for method in ("counts", "weighted", "sips", "adaptive", "hints"):
             told = {**budget, "items_per_user": 4, "method": method}
             yield f"labels {money} by {method}", "labels", "dish", told
         yield f"top {money}", "top", "dish", {**budget, "k": 5}
         yield f"top {money} counts", "top", "dish", {**budget, "k": 5, "counts": True}
         yield f"top {money} all", "top", "dish", {**budget, "k": 5, "fetch": "all", "items_per_user": 3}
         yield f"top {money} labels", "top", "dish", {**budget, "k": 5, "method": "labels", "items_per_user": 30}
+        yield f"histogram {money} find then count", "histogram", "dish", budget
+    yield "replace find then count", "histogram", "dish", {**BUDGETS["(1, 1e-8)"], "adjacency": "replace"}
     yield "optimal", "labels", "dish", {**BUDGETS["(1, 1e-8)"], "items_per_user": 1, "method": "optimal"}
     yield "two columns", "histogram", ["dish", "place"], {**BUDGETS["(1, 1e-8)"], "items_per_user": 2}
     yield "no bound", "top_histogram", "dish", {**BUDGETS["(1, 1e-8)"], "fetch": 10}

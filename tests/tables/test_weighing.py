@@ -117,6 +117,51 @@ def test_every_engine_weighs_as_plain_python_does_round_after_round(made: MakeTa
         assert len(plain.counts_of_taken()) == 9
 
 
+def test_only_what_is_in_play_is_weighed_in_every_engine(made: MakeTable) -> None:
+    rows = crowd()
+    plain = in_memory(twin.pairs(rows.to_pylist(), "user", ("item",)))
+    with weighed(made(rows), question("item"), SECRET) as scales:
+        for taken, in_play in ((3, 25), (2, 9), (0, 0)):
+            for one in (scales, plain):
+                one.weigh(WEIGHINGS["in full"])
+            assert named(scales) == named(plain)
+            buckets, ranks = places(plain)
+            assert len(buckets) > taken + in_play
+            assert scales.weights_at(buckets, ranks).tolist() == plain.named(buckets, ranks)[1].tolist()
+            for one in (scales, plain):
+                one.take_out(buckets[:taken], ranks[:taken])
+                one.keep_in_play(buckets[taken : taken + in_play], ranks[taken : taken + in_play])
+        for one in (scales, plain):
+            one.weigh(WEIGHINGS["in full"])
+        assert scales.buckets(WIDTH, LAST) == plain.buckets(WIDTH, LAST) == {}
+        assert sorted(listed(scales.counts_of_taken())) == sorted(listed(plain.counts_of_taken()))
+        assert len(plain.counts_of_taken()) == 5
+
+
+def test_sizes_of_users_and_scaled_counts_are_the_same_in_every_engine(made: MakeTable) -> None:
+    rows = crowd()
+    plain = in_memory(twin.pairs(rows.to_pylist(), "user", ("item",)))
+    with weighed(made(rows), question("item"), SECRET) as scales:
+        assert scales.sizes_of_users() == plain.sizes_of_users() == {}
+        assert listed(scales.scaled_counts_of_taken(np.zeros(0, dtype=np.int64))) == []
+        for taken in (7, 12):
+            for one in (scales, plain):
+                # The bound is for weighing: sizes and counts are of all items.
+                one.weigh(Weighing(MANY))
+            buckets, ranks = places(plain)
+            for one in (scales, plain):
+                one.buckets(WIDTH, LAST)
+                one.take_out(buckets[:taken], ranks[:taken])
+            assert scales.sizes_of_users() == plain.sizes_of_users()
+            assert len(plain.sizes_of_users()) > 2, "all users have as many, so this test shows nothing"
+            # Any whole numbers, one for each size; the larger the size, the smaller.
+            weights = np.array([1024 // m + 7 for m in range(1, 20)], dtype=np.int64)
+            found, expected = scales.scaled_counts_of_taken(weights), plain.scaled_counts_of_taken(weights)
+            assert sorted(listed(found)) == sorted(listed(expected))
+            assert len(expected) in (7, 19)
+            assert (found.sensitivity.items, found.sensitivity.count) == (None, 1031)
+
+
 def test_what_is_given_back_changes_the_weights_of_these_tests() -> None:
     plain = in_memory(twin.pairs(crowd().to_pylist(), "user", ("item",)))
     found = []
@@ -329,13 +374,20 @@ def test_nothing_leaves_but_buckets_and_what_was_asked_for_by_name(made: MakeTab
         assert watched.answers == []
         buckets, ranks = places(scales)
         scales.named(buckets[:2], ranks[:2])
+        scales.weights_at(buckets[:4], ranks[:4])
         scales.take_out(buckets[:3], ranks[:3])
+        scales.keep_in_play(buckets[3:9], ranks[3:9])
         scales.weigh(WEIGHINGS["in full"])
         scales.counts_of_taken()
-    of_buckets, of_names, of_counts = watched.answers
+        scales.sizes_of_users()
+        scales.scaled_counts_of_taken(np.array([4, 3, 2]))
+    of_buckets, of_names, of_weights, of_counts, of_sizes, of_scaled = watched.answers
     assert of_buckets.column_names == ["b", "labels"]
     assert (of_names.column_names, len(of_names)) == (["position", "i0", "n"], 2)
+    assert (of_weights.column_names, len(of_weights)) == (["position", "n"], 4)
     assert (of_counts.column_names, len(of_counts)) == (["i0", "n"], 3)
+    assert of_sizes.column_names == ["c", "users"]
+    assert (of_scaled.column_names, len(of_scaled)) == (["i0", "n"], 3)
     kinds = {column.type for lent in watched.lent for column in lent.schema}
     assert kinds == {pa.int64()}, "no label goes back into an engine"
 

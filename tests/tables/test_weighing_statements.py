@@ -26,7 +26,11 @@ from unlisted.tables.weighing import (
     full_query,
     kept_query,
     named_query,
+    pairs_of_taken_query,
+    scaled_query,
+    sizes_query,
     taken_query,
+    weights_query,
 )
 
 GOLDEN = Path(__file__).parent / "golden" / "weighing"
@@ -63,14 +67,21 @@ def said(engine: Engine, asked: CountQuery) -> dict[str, str]:
         "distinct pairs": distinct_pairs(engine, "user_id", asked, items),
         "pairs within the bound": kept_query(choice, 100, None),
         "pairs within the bound, of labels not taken out": kept_query(choice, 100, "taken"),
+        "pairs within the bound, of labels in play": kept_query(choice, 100, None, "in_play"),
+        "the same, not taken out": kept_query(choice, 100, "taken", "in_play"),
         "weights in full": full_query(items, "kept_pairs"),
         "weights with giving back": adaptive_query(items, "kept_pairs", GivingBack(20 * UNIT, 50)),
         "how many labels are in each bucket": buckets_query("weights", bucket),
         "labels at places": named_query(items, "weights", bucket),
+        "weights at places": weights_query(items, "weights", bucket),
         "labels taken out": taken_query(items, "weights", bucket, None),
         "labels taken out after others": taken_query(items, "weights", bucket, "taken"),
         "users of labels taken out": counts_query(items, "taken"),
         "users of no labels": counts_query(items, None),
+        "pairs of labels taken out": pairs_of_taken_query(items, "taken"),
+        "pairs of no labels": pairs_of_taken_query(items, None),
+        "how many users have how many labels": sizes_query("of_taken"),
+        "what users of labels count for": scaled_query(items, "of_taken"),
     }
     rows = asked.rows("user_id", engine.columns())
     return {name: engine.statement(query, rows) for name, query in statements.items()}

@@ -39,8 +39,14 @@ def label_selection_law(selection: LabelSelection, crowd: Crowd) -> OutputLaw:
 def _of_rounds(rounds: Sequence[LabelRound], crowd: Crowd, released: tuple[str, ...]) -> OutputLaw:
     if not rounds:
         return OutputLaw({released: ALL})
-    law = labels_over(weights_of(rounds[0].weighing, without(crowd, released)), rounds[0])
-    following = law.then(lambda shown: _of_rounds(rounds[1:], crowd, in_order([released, shown])))
+    one = rounds[0]
+
+    def later(drawn: tuple[tuple[str, ...], tuple[str, ...]]) -> OutputLaw:
+        shown, left_out = drawn
+        return _of_rounds(rounds[1:], without(crowd, (*shown, *left_out)), in_order([released, shown]))
+
+    # Who was left out by a hint steers the rounds after it and is not seen.
+    following = shown_and_left_out(weights_of(one.weighing, crowd), one).then(later)
     return following.seen_as(lambda pair: pair[1])
 
 
@@ -69,10 +75,35 @@ def labels_over(weights: Weights, one: LabelRound) -> OutputLaw:
     return independent([_coin(label, weight, one) for label, weight in weights.items()], in_order)
 
 
-def _coin(label: str, weight: Decimal, one: LabelRound) -> OutputLaw:
+def shown_and_left_out(weights: Weights, one: LabelRound) -> OutputLaw:
+    """Return the law of the labels that one round releases, and of those that its hint leaves out of others."""
+    if one.hint is None:
+        return labels_over(weights, one).seen_as(lambda shown: (shown, ()))
+    # A label is above the threshold, up to the hint, or between them.
+    categories = [_category(label, weight, one) for label, weight in weights.items()]
+    return independent(categories, lambda parts: (in_order(p[0] for p in parts), in_order(p[1] for p in parts)))
+
+
+def _category(label: str, weight: Decimal, one: LabelRound) -> OutputLaw:
+    assert one.hint is not None  # or there would be no categories
+    shown, passed = (_above(mark, weight, one) for mark in (one.threshold, one.hint))
+    chances = {
+        ((label,), ()): shown[0],
+        ((), (label,)): DOWN.subtract(ALL, passed[1]),
+        ((), ()): max(NONE, DOWN.subtract(passed[0], shown[1])),
+    }
+    return OutputLaw({outcome: chance for outcome, chance in chances.items() if chance > NONE})
+
+
+def _above(mark: int, weight: Decimal, one: LabelRound) -> tuple[Decimal, Decimal]:
+    """Bound the chance that a label of this weight is above a mark."""
     with decimal.localcontext(_PRECISE):
         deviation = (Decimal(one.variance.numerator) / one.variance.denominator).sqrt() * UNIT
-        low, high = chance_above((one.threshold - weight) / deviation)
+        return chance_above((mark - weight) / deviation)
+
+
+def _coin(label: str, weight: Decimal, one: LabelRound) -> OutputLaw:
+    low, high = _above(one.threshold, weight, one)
     chances = {(label,): low, (): DOWN.subtract(ALL, high)}
     return OutputLaw({outcome: chance for outcome, chance in chances.items() if chance > NONE})
 

@@ -87,6 +87,9 @@ def _crowds(selection: LabelSelection, words: Sequence[str]) -> Iterator[Crowd]:
             yield {word: threshold - 1}
             yield {word: math.isqrt(len(word) * threshold**2) + 1}
         yield {words[0]: 3 * threshold, words[-1]: threshold}
+        if one.hint is not None:
+            # Some labels at the hint: whether they stay in play is what a newcomer may change.
+            yield from ({word: math.isqrt(len(word) * (one.hint // UNIT) ** 2)} for word in words)
         if one.weighing.giving_back:
             # The longest word has just enough, and its first label a little more.
             yield {words[-1]: len(words[-1]) * one.weighing.giving_back.enough // UNIT, words[0]: 1}
@@ -130,19 +133,29 @@ def label_ranking_batch(ranking: LabelRanking, bits: OpenBits = fresh_bits) -> B
     return in_parts(some)
 
 
+def labels_drawn(selection: LabelSelection, crowd: Crowd, runs: int, bits: Bits) -> Counter[tuple[str, ...]]:
+    """Return how often each set of labels is released in so many runs."""
+    return _of_rounds(selection.rounds, crowd, (), runs, bits)
+
+
 def _of_rounds(
     rounds: Sequence[LabelRound], crowd: Crowd, released: tuple[str, ...], runs: int, bits: Bits
 ) -> Counter[tuple[str, ...]]:
     if not rounds or not runs:
         return Counter({released: runs}) if runs else Counter()
     tally: Counter[tuple[str, ...]] = Counter()
-    for shown, times in _one_round(rounds[0], without(crowd, released), runs, bits).items():
-        tally += _of_rounds(rounds[1:], crowd, in_order([released, shown]), times, bits)
+    for (shown, left_out), times in _one_round(rounds[0], crowd, runs, bits).items():
+        left = without(crowd, (*shown, *left_out))
+        tally += _of_rounds(rounds[1:], left, in_order([released, shown]), times, bits)
     return tally
 
 
-def _one_round(one: LabelRound, crowd: Crowd, runs: int, bits: Bits) -> Counter[tuple[str, ...]]:
-    """Return how often each set of labels passes."""
+Categories = tuple[tuple[str, ...], tuple[str, ...]]
+"""The labels that a round releases, and those that its hint leaves out."""
+
+
+def _one_round(one: LabelRound, crowd: Crowd, runs: int, bits: Bits) -> Counter[Categories]:
+    """Return how often each set of labels passes, and is left out."""
     scales = scales_of(crowd)
     scales.weigh(one.weighing)
     sizes = scales.buckets(1, LARGEST_COUNT)
@@ -150,13 +163,16 @@ def _one_round(one: LabelRound, crowd: Crowd, runs: int, bits: Bits) -> Counter[
     buckets, ranks = np.array(places, dtype=np.int64).reshape(-1, 2).T
     named, weights = scales.named(buckets, ranks)
     labels = named.to_pylist()
-    chances = np.array([one.chance(weight / UNIT) for weight in weights.tolist()])
+    drawn = [weight / UNIT for weight in weights.tolist()]
+    passing = np.array([one.chance(weight) for weight in drawn])
+    staying = passing + np.array([one.chance_in_play(weight) for weight in drawn])
     uniform = bits.words(runs * len(labels)).reshape(runs, len(labels)) * 2.0**-64
-    # Who passed, as the digits of a number.
-    found, times = np.unique((uniform < chances) @ (1 << np.arange(len(labels))), return_counts=True)
-    return Counter(
-        {
-            tuple(label for place, label in enumerate(labels) if passed >> place & 1): often
-            for passed, often in zip(found.tolist(), times.tolist(), strict=True)
-        }
-    )
+    # What became of each label, as the digits of a number: 0 is released, 1 in play, 2 left out.
+    category = (uniform >= passing).astype(np.int64) + (uniform >= staying)
+    found, times = np.unique(category @ 3 ** np.arange(len(labels)), return_counts=True)
+    tally: Counter[Categories] = Counter()
+    for number, often in zip(found.tolist(), times.tolist(), strict=True):
+        became = {label: number // 3**place % 3 for place, label in enumerate(labels)}
+        shown, left_out = (tuple(label for label in labels if became[label] == kind) for kind in (0, 2))
+        tally[shown, left_out] += often
+    return tally

@@ -14,6 +14,7 @@ from typing import Any
 
 from unlisted.audit import batches
 from unlisted.audit.coin_subjects import coins_subject
+from unlisted.audit.find_then_count_laws import find_then_count_subject
 from unlisted.audit.histogram_laws import Histogram, threshold_histogram_law, top_histogram_law
 from unlisted.audit.interactions import REFUSED, Answers, Ask, Interaction
 from unlisted.audit.label_subjects import label_ranking_subject, labels_subject
@@ -26,6 +27,7 @@ from unlisted.counts.weights import UNIT, GivingBack, Weighing
 from unlisted.errors import BudgetRefusedError
 from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.partition_selection.find_then_count import FindThenCount
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
 from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
@@ -182,6 +184,20 @@ def _labels(name: str, *rounds: tuple[Weighing, int, int]) -> Subject:
     return labels_subject(name, LabelSelection(looks, at_epsilon=Fraction(1)))
 
 
+def _hinted(name: str, weighing: Weighing) -> Subject:
+    """Return labels in two rounds, of which the first gives a hint."""
+    first = LabelRound(weighing, Fraction(16), 15 * UNIT, 6 * UNIT)
+    second = LabelRound(weighing, Fraction(9), 11 * UNIT)
+    return labels_subject(name, LabelSelection((first, second), at_epsilon=Fraction(1)))
+
+
+def _find_then_count() -> Subject:
+    first = LabelRound(Weighing(2), Fraction(16), 15 * UNIT, 6 * UNIT)
+    selection = LabelSelection((first, LabelRound(Weighing(2), Fraction(9), 11 * UNIT)))
+    half = Fraction(1, 2)
+    return find_then_count_subject("find-then-count", FindThenCount(selection, half, half, grain=1))
+
+
 def _coins(name: str, sensitivity: Sensitivity) -> Subject:
     return coins_subject(name, OptimalLabels(Fraction(2), Fraction("0.004"), sensitivity))
 
@@ -228,9 +244,12 @@ OURS: dict[str, Callable[[], Subject]] = {
     "labels-replace": lambda: _labels("labels-replace", (Weighing(2, adjacency="replace"), 9, 11)),
     "labels-adaptive": lambda: _labels("labels-adaptive", (Weighing(3, GivingBack(8 * UNIT, 3)), 9, 11)),
     "labels-rounds": lambda: _labels("labels-rounds", (Weighing(2), 16, 15), (Weighing(2), 9, 11)),
+    "labels-hints": lambda: _hinted("labels-hints", Weighing(2)),
+    "labels-hints-replace": lambda: _hinted("labels-hints-replace", Weighing(2, adjacency="replace")),
     "labels-optimal": lambda: _coins("labels-optimal", _TWO),
     "labels-optimal-replace": lambda: _coins("labels-optimal-replace", Sensitivity(1, adjacency="replace")),
     "labels-top": _labels_top,
+    "find-then-count": _find_then_count,
     "pay-what-you-get": _pay_what_you_get,
     "stream-live": lambda: _stream("stream-live", RunningHistogram(_GAUSSIAN, (4, 5), 3, _ONE)),
     "stream-sticky": lambda: _stream("stream-sticky", RunningHistogram(_GAUSSIAN, (4, 5), 3, _ONE, "sticky")),

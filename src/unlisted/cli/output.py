@@ -190,10 +190,11 @@ def _missing(release: Release) -> str:
         early = f"The ranking ended after {len(release):,} of {plan['k']:,}: {what} was common enough to tell."
         return "" if release.complete else early
     needed, alone = plan["users_needed"], plan.get("users_needed_of_one_item")
-    if alone is not None and plan["items_per_user"] > 1:
+    bound = plan.get("items_looked_at") or plan["items_per_user"]
+    if alone is not None and bound > 1:
         return (
             f"A value needs about {alone['50']:,} users who have no other, or {needed['50']:,} who have "
-            f"{plan['items_per_user']:,} each; from {alone['99']:,} or {needed['99']:,} on it almost surely "
+            f"{bound:,} each; from {alone['99']:,} or {needed['99']:,} on it almost surely "
             "appears."
         )
     beyond = " beyond the first count left out" if plan["users_needed_above_cut"] else ""

@@ -36,13 +36,17 @@ class ListedScales:
         self._users = [sorted(place[encoded] for encoded in of) for of in listed.values()]
         self._adjacency = adjacency
         self._taken: list[int] = []
+        self._in_play: set[int] | None = None
         self._weights: dict[int, int] = {}
         self._in_bucket: dict[int, list[int]] = {}
 
     def weigh(self, weighing: Weighing) -> None:
         """Weigh all labels that were not taken out."""
-        taken = set(self._taken)
-        left = ([item for item in items if item not in taken] for items in self._users)
+        taken, in_play = set(self._taken), self._in_play
+        left = (
+            [item for item in items if item not in taken and (in_play is None or item in in_play)]
+            for items in self._users
+        )
         users = [items[: weighing.items] for items in left if items]
         giving_back = weighing.giving_back
         weights = _adapted(users, giving_back) if giving_back else _full(users)
@@ -57,13 +61,33 @@ class ListedScales:
 
     def named(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> tuple[pa.Array, NDArray[np.int64]]:
         """Return the labels at these places, in this order, and their weights."""
-        places = self._at(buckets, ranks)
-        weights = np.array([self._weights[place] for place in places], dtype=np.int64)
-        return label_rules.take(self._labels, np.array(places, dtype=np.int64)), weights
+        places = np.array(self._at(buckets, ranks), dtype=np.int64)
+        return label_rules.take(self._labels, places), self.weights_at(buckets, ranks)
+
+    def weights_at(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what the labels at these places weigh, in this order."""
+        return np.array([self._weights[place] for place in self._at(buckets, ranks)], dtype=np.int64)
 
     def take_out(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> None:
         """Leave the labels at these places out of all further weighing."""
         self._taken += self._at(buckets, ranks)
+
+    def keep_in_play(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> None:
+        """Leave all labels but those at these places out of all further weighing."""
+        self._in_play = set(self._at(buckets, ranks))
+
+    def sizes_of_users(self) -> Mapping[int, int]:
+        """Return how many users have m of the labels taken out."""
+        return Counter(len(items) for items in self._users_of_taken() if items)
+
+    def scaled_counts_of_taken(self, weights: NDArray[np.int64]) -> BoundedCounts:
+        """Return the sum over all users of what each counts for."""
+        counts: Counter[int] = Counter()
+        for items in self._users_of_taken():
+            counts.update(dict.fromkeys(items, int(weights[len(items) - 1]) if items else 0))
+        labels = label_rules.take(self._labels, np.array(self._taken, dtype=np.int64))
+        heaviest = Sensitivity(items=None, count=int(weights.max(initial=1)), adjacency=self._adjacency)
+        return BoundedCounts(labels, [counts[place] for place in self._taken], heaviest)
 
     def counts_of_taken(self) -> BoundedCounts:
         """Return how many users have each of the labels taken out, whatever the bound was."""
@@ -71,6 +95,10 @@ class ListedScales:
         labels = label_rules.take(self._labels, np.array(self._taken, dtype=np.int64))
         sensitivity = Sensitivity(items=None, count=1, adjacency=self._adjacency)
         return BoundedCounts(labels, [users[place] for place in self._taken], sensitivity)
+
+    def _users_of_taken(self) -> list[list[int]]:
+        taken = set(self._taken)
+        return [[item for item in items if item in taken] for items in self._users]
 
     def _at(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> list[int]:
         return [self._in_bucket[b][rank] for b, rank in zip(buckets.tolist(), ranks.tolist(), strict=True)]

@@ -36,5 +36,20 @@ class Scales(Protocol):
     def take_out(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> None:
         """Leave the labels at these places out of all further weighing: they are released."""
 
+    def weights_at(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what the labels at these places weigh, in this order; no label is named."""
+
+    def keep_in_play(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> None:
+        """Leave all labels but those at these places out of all further weighing."""
+
+    def sizes_of_users(self) -> Mapping[int, int]:
+        """Return how many users have m of the labels taken out, for every m from 1 that somebody has."""
+
+    def scaled_counts_of_taken(self, weights: NDArray[np.int64]) -> BoundedCounts:
+        """Return, of the labels taken out, the sum over all users who have each of what that user counts for.
+
+        A user who has m of these labels counts for weights[m - 1], which is 1 or more, in each of them.
+        """
+
     def counts_of_taken(self) -> BoundedCounts:
         """Return, of the labels taken out, how many users have each; no bound on the items of a user."""

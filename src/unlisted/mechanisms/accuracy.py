@@ -7,8 +7,8 @@ here is floating point and for display; no price and no threshold depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,7 +26,9 @@ class Accuracy:
     `needed[p]` is the count an item needs to appear with a probability of p percent; for answers read from the
     largest counts only, the count it needs *above the first one that was left out* (`above_cut`). `half_width` is
     half the width of a plain 95 % interval of a count, None where no count is released. Where users of fewer items
-    lift them more, `needed` is for users with as many items as the bound allows, and `at_best` for users with one.
+    lift them more, `needed` is for users with as many items as the bound allows, and `at_best` for users with one;
+    `between` has those in between, by how many items they have. Where the width of intervals is only known with
+    the answer, `half_widths` has it by the number of items for which a user counts in full.
     """
 
     needed: dict[int, int]
@@ -34,6 +36,8 @@ class Accuracy:
     above_cut: bool
     chance: Chance
     at_best: dict[int, int] | None = None
+    between: Mapping[int, dict[int, int]] = field(default_factory=dict)
+    half_widths: Mapping[int, int] = field(default_factory=dict)
 
     def curve(self, points: int = 120) -> list[tuple[int, float]]:
         """Return (count, probability of appearing) over the range where it goes from about 0 to about 1."""

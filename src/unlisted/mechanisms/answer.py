@@ -6,7 +6,9 @@ order, true counts and the path that produced the rows cannot be read from it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +24,8 @@ class Answer:
 
     `counts` is None for a bare ranking and for bare labels. `stopped` is true if a ranking ended before it had k
     labels; `noisy_threshold` is there where a mechanism gives it away for free. `spent` is what was used of the
-    ceiling; only a filter that reserved the ceiling first may hand the rest back.
+    ceiling; only a filter that reserved the ceiling first may hand the rest back. `extras` is what else was
+    released, by name, as plain values.
     """
 
     labels: pa.Array
@@ -30,6 +33,7 @@ class Answer:
     spent: Guarantee
     stopped: bool = False
     noisy_threshold: int | None = None
+    extras: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # What no engine should have named, and nobody can read. It was drawn like any other label, so to leave it
@@ -42,11 +46,17 @@ class Answer:
 
     @classmethod
     def by_count(
-        cls, labels: pa.Array, counts: NDArray[np.int64], spent: Guarantee, noisy_threshold: int | None = None
+        cls,
+        labels: pa.Array,
+        counts: NDArray[np.int64],
+        spent: Guarantee,
+        noisy_threshold: int | None = None,
+        extras: Mapping[str, Any] | None = None,
     ) -> Answer:
         """Put released rows in the order of their noisy count, largest first, then of their label."""
         rows = label_rules.order(labels, counts)
-        return cls(label_rules.take(labels, rows), counts[rows], spent, noisy_threshold=noisy_threshold)
+        taken = label_rules.take(labels, rows)
+        return cls(taken, counts[rows], spent, noisy_threshold=noisy_threshold, extras=extras or {})
 
     @classmethod
     def of_labels(cls, labels: pa.Array, spent: Guarantee) -> Answer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from unlisted.mechanisms.mechanism import Mechanism
+from unlisted.mechanisms.partition_selection.find_then_count import FindThenCount
 from unlisted.mechanisms.partition_selection.from_counts import CountedLabels
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
@@ -29,4 +30,5 @@ MECHANISMS: tuple[type[Mechanism[Any]], ...] = (
     OptimalLabels,
     LabelSelection,
     LabelRanking,
+    FindThenCount,
 )

@@ -119,8 +119,21 @@ def mu_squared_of_epsilon_up(epsilon: Number) -> Fraction:
 @lru_cache(maxsize=256)
 def mu_squared_of_discrete_gaussian_up(variance: Fraction, moved: int, shift: int) -> Fraction:
     """Bound from above the μ² of so many counts, each moved by at most `shift`, with discrete Gaussian noise."""
-    positive("variance", variance)
     squared = whole("moved", moved, at_least=0) * whole("shift", shift, at_least=0) ** 2
+    return _gaussian_counts_up(positive("variance", variance), squared, moved)
+
+
+@lru_cache(maxsize=256)
+def mu_squared_of_gaussian_counts_up(variance: Fraction, squared: int, moved: int) -> Fraction:
+    """Bound from above the μ² of counts with discrete Gaussian noise, moved by a vector of whole numbers.
+
+    Its squared length is at most `squared`, and at most `moved` counts move.
+    """
+    whole("moved", moved, at_least=0)
+    return _gaussian_counts_up(positive("variance", variance), whole("squared", squared, at_least=0), moved)
+
+
+def _gaussian_counts_up(variance: Fraction, squared: int, moved: int) -> Fraction:
     if squared == 0:
         return Fraction(0)
     prices = [_rounded_normal_up(squared, moved, variance, r_squared) for r_squared in ROUNDINGS]

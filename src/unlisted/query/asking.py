@@ -61,13 +61,17 @@ class Askable(ABC):
         adjacency: Adjacency = "add_remove",
         account: Payer | None = None,
     ) -> Plan:
-        """Plan the counts of every value that enough users share (Algorithm 1).
+        """Plan the counts of every value that enough users share.
+
+        Values are found first (partition selection in rounds), and then counted over all their users, of whom
+        those with many values count for less in each. With `items_per_user` it is Algorithm 1 instead: a
+        threshold on counts of bounded contributions.
 
         Args:
             item: the column whose values are counted, or several that together name an item.
             budget: what the answer may cost, such as `ul.Budget(epsilon=1, delta=1e-8)`.
-            items_per_user: the most distinct items one user counts for (L0 contribution bound). Of a user with
-                more, a random choice is counted.
+            items_per_user: for Algorithm 1, the most distinct items one user counts for (L0 contribution bound).
+                Of a user with more, a random choice is counted. Rows, and a noise of your choice, need it.
             noise: the noise distribution: "laplace", "gaussian", or "auto" for the one with the lowest threshold.
             count: "users" counts how many users have an item, "rows" how many rows have it.
             rows_per_item: with rows, the most rows of one user that one item counts (L∞ contribution bound).
@@ -78,7 +82,7 @@ class Askable(ABC):
 
         Examples:
             >>> table = ul.table(searches(), user="user")
-            >>> plan = table.histogram("query", budget=ul.Budget(epsilon=1, delta=1e-8), items_per_user=10)
+            >>> plan = table.histogram("query", budget=ul.Budget(epsilon=1, delta=1e-8))
             >>> plan.complete
             True
         """
@@ -214,8 +218,9 @@ class Askable(ABC):
             items_per_user: the most distinct items one user counts for (L0 contribution bound).
             method: "weighted" (each item of a user with n items weighs 1/√n), "sips" (the same in rounds, each
                 without what was found before), "adaptive" (weight that a label does not need is rerouted to its
-                users' other labels), "counts" (Algorithm 1 without its counts), "optimal" (a Bernoulli draw for
-                each label, the best for users of one item) or "auto".
+                users' other labels), "hints" (in rounds that also leave out labels which look too light),
+                "counts" (Algorithm 1 without its counts), "optimal" (a Bernoulli draw for each label, the best
+                for users of one item) or "auto".
             where: a condition on rows, such as "device = 'phone'".
             max_label_bytes: longer labels are not counted.
             adjacency: "add_remove" protects a user's presence, "replace" also what a present user holds.

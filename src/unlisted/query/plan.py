@@ -142,6 +142,7 @@ class Plan:
             "users_needed": _by_percent(expected.needed),
             "users_needed_above_cut": expected.above_cut,
             **at_best,
+            **_where_users_differ(expected),
             "reason": self.reason,
         }
 
@@ -254,7 +255,10 @@ class Plan:
         columns = {**item_columns(labels, data.items), **_number_columns(self.mechanism, answer)}
         # Only an account that reserved the ceiling first may hand the rest back, and it counts ρ and δ alone.
         spent = None if self.account is None else Guarantee(answer.spent.rho, answer.spent.delta)
-        return Release(pa.table(columns), complete, self.guarantee, self.at_delta, self.as_dict(), spent=spent)
+        # What else came out is part of the answer, and kept with it.
+        too = {"released_too": dict(answer.extras)} if answer.extras else {}
+        plan = self.as_dict() | too
+        return Release(pa.table(columns), complete, self.guarantee, self.at_delta, plan, spent=spent)
 
     def __repr__(self) -> str:
         return "\n".join(_lines(self))
@@ -262,6 +266,16 @@ class Plan:
 
 def _by_percent(needed: Mapping[int, int]) -> dict[str, int]:
     return {str(percent): count for percent, count in needed.items()}
+
+
+def _where_users_differ(expected: Accuracy) -> dict[str, Any]:
+    """Return what an item needs, and how wide intervals are, where that depends on how many items users have."""
+    found: dict[str, Any] = {}
+    if expected.between:
+        found["users_needed_by_items"] = {str(n): _by_percent(needed) for n, needed in expected.between.items()}
+    if expected.half_widths:
+        found["half_widths_95"] = _by_percent(expected.half_widths)
+    return found
 
 
 def _number_columns(mechanism: Mechanism[Any], answer: Answer) -> dict[str, pa.Array]:
@@ -287,7 +301,10 @@ def _lines(plan: Plan) -> list[str]:
         f"Threshold: {shown}    Noise: {described.noise}",
         _needs(expected, plan.asked),
     ]
-    if expected.half_width is not None:
+    if expected.half_widths:
+        widths = ", ".join(f"±{width:,} ({n:,})" for n, width in expected.half_widths.items())
+        lines.append(f"Counts, 95 % of the time, where users of so many found items count in full: {widths}")
+    elif expected.half_width is not None:
         counted = "bounded" if mechanism.counts_are_bounded else "true"
         lines.append(f"Counts are within ±{expected.half_width:,} of the {counted} count, 95 % of the time")
     lines.append(f"Why: {plan.reason}")
@@ -305,8 +322,13 @@ def _needs(expected: Accuracy, asked: Mapping[str, Any]) -> str:
     if expected.at_best is None or asked["items_per_user"] == 1:
         above = " beyond the first count left out" if expected.above_cut else ""
         return f"To appear, an item needs {asked['count']}{above}: {needed}"
-    best = ", ".join(f"{count:,} ({percent} %)" for percent, count in expected.at_best.items())
-    return f"To appear, an item needs users of {asked['items_per_user']:,} items each: {needed}; of one: {best}"
+    most = asked.get("items_looked_at") or asked["items_per_user"]
+    others = {f"{n:,}": one for n, one in expected.between.items()} | {"one": expected.at_best}
+    said = "; ".join(
+        f"of {n}: {', '.join(f'{count:,} ({percent} %)' for percent, count in one.items())}"
+        for n, one in others.items()
+    )
+    return f"To appear, an item needs users of {most:,} items each: {needed}; {said}"
 
 
 def _protects(sensitivity: Sensitivity, asked: Mapping[str, Any]) -> str:

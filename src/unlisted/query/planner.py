@@ -13,6 +13,7 @@ from typing import Any
 from unlisted.counts.weights import Weighing
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.mechanism import Mechanism
+from unlisted.mechanisms.partition_selection.find_then_count_calibration import find_then_count_for_budget
 from unlisted.mechanisms.partition_selection.from_counts import CountedLabels
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
@@ -34,6 +35,9 @@ from unlisted.tables.count_query import CountQuery
 COUNTS_ARE_BETTER = Fraction(80, 100)
 """Counts, or Bernoulli draws that know the count, are taken where they need fewer users than this part of what
 weights need, at the most items allowed."""
+
+ITEMS_LOOKED_AT = 100
+"""Without a bound on items, users help at most so many labels at a time to be found; all are counted for."""
 
 LABELS_ARE_BETTER = 9
 """Labels come first in a ranking where Gumbel noise alone needs more users than so many times the weight that a
@@ -85,9 +89,11 @@ def reported_at(budget: Budget) -> Fraction:
 
 
 def _histogram(question: questions.Histogram, one_shot: bool) -> Calibrated[AnyMechanism]:
-    sensitivity = question.counted.sensitivity
-    budget = require_budget(question.budget)
-    return _any(ThresholdHistogram.for_budget(budget, sensitivity, question.noise, one_shot=one_shot))
+    query, budget = question.counted, require_budget(question.budget)
+    if query.items_per_user is None:
+        weighing = Weighing(ITEMS_LOOKED_AT, adjacency=query.adjacency)
+        return _any(find_then_count_for_budget(budget, weighing, one_shot=one_shot))
+    return _any(ThresholdHistogram.for_budget(budget, query.sensitivity, question.noise, one_shot=one_shot))
 
 
 def _top_histogram(question: questions.TopHistogram, one_shot: bool) -> Calibrated[AnyMechanism]:  # noqa: ARG001

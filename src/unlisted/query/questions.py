@@ -44,13 +44,13 @@ from unlisted.tables.count_query import LONGEST_LABEL, Count, CountQuery
 
 Item = str | list[str] | tuple[str, ...]
 Fetch = int | Literal["all"]
-LabelMethod = Literal["auto", "counts", "optimal", "weighted", "sips", "adaptive"]
+LabelMethod = Literal["auto", "counts", "optimal", "weighted", "sips", "adaptive", "hints"]
 RankingMethod = Literal["auto", "gumbel", "labels"]
 
 ITEMS_PER_USER = Option(
     "whole",
     "The most distinct items one user counts for (L0 contribution bound); a random choice is kept of users with "
-    "more.",
+    "more. Left out, a histogram finds its values first and counts all their users.",
     read_whole,
 )
 NOISE = choice(Noise, "The noise distribution; auto takes the one with the lowest threshold.")
@@ -170,12 +170,22 @@ class _Counting(Question):
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram(_Counting):
-    """The counts of every value that enough users share."""
+    """The counts of every value that enough users share.
+
+    With a bound on the items of one user it is Algorithm 1. Without one the values are found first, and then
+    counted over all their users.
+    """
 
     kind: ClassVar = "histogram"
-    bounds_items: ClassVar = "A histogram"
 
     noise: Noise = option(NOISE, "auto")
+
+    def _check(self) -> None:
+        super()._check()
+        if self.count != "users":
+            require_items(self.items_per_user, "A histogram of rows")
+        if self.noise != "auto":
+            require_items(self.items_per_user, "A histogram with a noise of one's choice")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,7 +320,8 @@ class Labels(Question):
             LabelMethod,
             "How labels are found: by counts; by a Bernoulli draw each, best for users of one item (optimal); by "
             "weights, of which an item of a user with few gets more (weighted); by weights in rounds (sips); by "
-            "weights that common labels give back (adaptive).",
+            "weights that common labels give back (adaptive); by rounds that leave out what looks too light "
+            "(hints).",
         ),
         "auto",
     )

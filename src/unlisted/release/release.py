@@ -84,6 +84,8 @@ class Release:
         names = self.table.column_names
         if "count" not in names:
             return ONLY_ORDER if "rank" in names else ONLY_LABELS
+        if self.plan.get("mechanism") == "find_then_count":
+            return _of_scaled(self.plan["released_too"])
         if "rank" not in names:
             return GIVEN_RELEASED
         # The counts of a ranking's winners get noise of their own, whatever the ranking's noise was. Where labels
@@ -217,6 +219,18 @@ class Release:
 
     def __repr__(self) -> str:
         return as_text(self, _SHOWN_ROWS)
+
+
+def _of_scaled(released_too: Mapping[str, Any]) -> str:
+    """Say what intervals are of, where users with many of the values count for less in each."""
+    in_full, average, most = (
+        f"{released_too[name]:,}" for name in ("items_in_full", "hidden_on_average", "hidden_at_most")
+    )
+    return (
+        f"low to high is a 95 % interval for the scaled count: users who have more than {in_full} of these values "
+        f"count for less in each, which hides about {average} users of a value on average, and hardly more than "
+        f"{most} of any"
+    )
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:

@@ -41,6 +41,8 @@ PAIRS = "unlisted_pairs"
 KEPT = "unlisted_kept"
 WEIGHED = "unlisted_weighed"
 TAKEN = "unlisted_taken"
+IN_PLAY = "unlisted_in_play"
+OF_TAKEN = "unlisted_of_taken"
 WEIGHTS = "unlisted_weights"
 PLACES = "unlisted_places"
 
@@ -61,15 +63,16 @@ def weighed(table: Table, question: CountQuery, secret: bytes) -> Iterator[Scale
         yield _EngineScales(world, question, choice)
 
 
-def kept_query(choice: Choice, bound: int, taken: str | None) -> str:
-    """Return the query for the pairs within the bound, of labels that were not taken out."""
+def kept_query(choice: Choice, bound: int, taken: str | None, in_play: str | None = None) -> str:
+    """Return the query for the pairs within the bound, of labels that are in play and were not taken out."""
     keys = keys_of(choice.items)
     carried = f'"u", {keys}'
-    if taken is None:
+    conditions = [_is_in(choice.items, in_play)] if in_play else []
+    conditions += [f"NOT {_is_in(choice.items, taken)}"] if taken else []
+    if not conditions:
         clauses = choice.kept(bound, keys, carried, f'"{PAIRS}"')
     else:
-        same = " AND ".join(f'"{taken}".{key} = "{PAIRS}".{key}' for key in _keys(choice.items))
-        left = f'SELECT {carried} FROM "{PAIRS}" WHERE NOT EXISTS (SELECT 1 FROM "{taken}" WHERE {same})'
+        left = f'SELECT {carried} FROM "{PAIRS}" WHERE {" AND ".join(conditions)}'
         clauses = f'"pairs" AS MATERIALIZED ({left}),\n{choice.kept(bound, keys, carried)}'
     return f'WITH {clauses}\nSELECT {carried} FROM "kept"'
 
@@ -169,12 +172,35 @@ def taken_query(items: tuple[ItemColumn, ...], kept_weights: str, bucket: str, b
     return f"{earlier}SELECT {keys} FROM {_placed(items, keys, kept_weights, bucket)}"
 
 
+def weights_query(items: tuple[ItemColumn, ...], kept_weights: str, bucket: str) -> str:
+    """Return the query for what the labels at the places asked for weigh; none of them is named."""
+    return f'SELECT "position", "n" FROM {_placed(items, keys_of(items), kept_weights, bucket)}'
+
+
 def counts_query(items: tuple[ItemColumn, ...], taken: str | None) -> str:
     """Return the query for how many users have each label that was taken out."""
     keys = keys_of(items)
     which = f'JOIN "{taken}" USING ({keys})' if taken else "WHERE FALSE"
     counts = f'SELECT {keys}, COUNT(*) AS "n" FROM "{PAIRS}" {which} GROUP BY {keys}'
     return f'SELECT {selected(items)}, "n" FROM ({counts}) AS "counts"'
+
+
+def pairs_of_taken_query(items: tuple[ItemColumn, ...], taken: str | None) -> str:
+    """Return the query for all pairs of labels that were taken out; no bound on the items of a user."""
+    keys = keys_of(items)
+    which = f'JOIN "{taken}" USING ({keys})' if taken else "WHERE FALSE"
+    return f'SELECT "u", {keys} FROM "{PAIRS}" {which}'
+
+
+def sizes_query(of_taken: str) -> str:
+    """Return the query for how many users have how many labels."""
+    sizes = f'SELECT "u", COUNT(*) AS "c" FROM "{of_taken}" GROUP BY "u"'
+    return f'SELECT "c", COUNT(*) AS "users" FROM ({sizes}) AS "sizes" GROUP BY "c"'
+
+
+def scaled_query(items: tuple[ItemColumn, ...], of_taken: str) -> str:
+    """Return the query for what all users of a label count for together, each by the number of labels it has."""
+    return f'SELECT {selected(items)}, "n" FROM ({full_query(items, of_taken)}) AS "scaled"'
 
 
 def _users(kept: str) -> str:
@@ -197,6 +223,12 @@ def _placed(items: tuple[ItemColumn, ...], columns: str, kept_weights: str, buck
 ) AS "ranked" JOIN "{PLACES}" ON "b" = "bucket" AND "rank" = "at" """.strip()
 
 
+def _is_in(items: tuple[ItemColumn, ...], relation: str) -> str:
+    """Return the condition that the label of a pair is in a relation of labels."""
+    same = " AND ".join(f'"{relation}".{key} = "{PAIRS}".{key}' for key in _keys(items))
+    return f'EXISTS (SELECT 1 FROM "{relation}" WHERE {same})'
+
+
 def _keys(items: tuple[ItemColumn, ...]) -> tuple[str, ...]:
     return tuple(key for item in items for key in item.keys)
 
@@ -212,12 +244,15 @@ class _EngineScales:
     _bucket: str = ""
     _taken: list[int] = field(default_factory=list)
     """How many labels were taken out, each time."""
+    _hints: int = 0
+    """How often all but some labels were left out."""
+    _of_taken: str = ""
 
     def weigh(self, weighing: Weighing) -> None:
         """Weigh all labels that were not taken out."""
         self._weighings += 1
         items, kept = self.choice.items, f"{KEPT}_{self._weighings}"
-        self.world.keep(kept, kept_query(self.choice, weighing.items, self._taken_so_far))
+        self.world.keep(kept, kept_query(self.choice, weighing.items, self._taken_so_far, self._in_play))
         self.world.lend(WEIGHTS, weights_of(weighing))
         giving_back = weighing.giving_back
         query = adaptive_query(items, kept, giving_back) if giving_back else full_query(items, kept)
@@ -236,6 +271,12 @@ class _EngineScales:
         found = in_order(self.world.answer(query), len(buckets))
         return labels_of(found, self.question), to_numpy(found.column("n"))
 
+    def weights_at(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what the labels at these places weigh, in this order."""
+        self._lend_places(buckets, ranks)
+        query = weights_query(self.choice.items, self._weights, self._bucket)
+        return to_numpy(in_order(self.world.answer(query), len(buckets)).column("n"))
+
     def take_out(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> None:
         """Leave the labels at these places out of all further weighing."""
         self._lend_places(buckets, ranks)
@@ -243,14 +284,45 @@ class _EngineScales:
         self._taken.append(len(buckets))
         self.world.keep(f"{TAKEN}_{len(self._taken)}", query)
 
+    def keep_in_play(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> None:
+        """Leave all labels but those at these places out of all further weighing."""
+        self._lend_places(buckets, ranks)
+        self._hints += 1
+        query = taken_query(self.choice.items, self._weights, self._bucket, None)
+        self.world.keep(f"{IN_PLAY}_{self._hints}", query)
+
+    def sizes_of_users(self) -> Mapping[int, int]:
+        """Return how many users have m of the labels taken out."""
+        found = self.world.answer(sizes_query(self._pairs_of_taken()))
+        return dict(zip(found.column("c").to_pylist(), found.column("users").to_pylist(), strict=True))
+
+    def scaled_counts_of_taken(self, weights: NDArray[np.int64]) -> BoundedCounts:
+        """Return the sum over all users of what each counts for."""
+        of_taken = self._pairs_of_taken()
+        columns = {"n": np.arange(1, len(weights) + 1), "full": weights, "even": np.zeros_like(weights)}
+        self.world.lend(WEIGHTS, pa.table({name: pa.array(of, pa.int64()) for name, of in columns.items()}))
+        found = self.world.answer(scaled_query(self.choice.items, of_taken))
+        return self._counted(found, int(weights.max(initial=1)))
+
     def counts_of_taken(self) -> BoundedCounts:
         """Return how many users have each of the labels taken out, whatever the bound was."""
-        found = self.world.answer(counts_query(self.choice.items, self._taken_so_far))
+        return self._counted(self.world.answer(counts_query(self.choice.items, self._taken_so_far)), 1)
+
+    def _counted(self, found: pa.Table, most: int) -> BoundedCounts:
+        """Return the counts of all labels taken out, of which a user changes each by at most `most`."""
         if len(found) != sum(self._taken):
             OWNER_LOG.error("Labels were taken out by rank, and others or fewer were there.")
             raise ChargedFailureError
-        sensitivity = Sensitivity(items=None, count=1, adjacency=self.question.adjacency)
+        sensitivity = Sensitivity(items=None, count=most, adjacency=self.question.adjacency)
         return BoundedCounts(*counted(found, self.question), sensitivity)
+
+    def _pairs_of_taken(self) -> str:
+        """Keep all pairs of the labels taken out so far, once, and return their name."""
+        name = f"{OF_TAKEN}_{len(self._taken)}"
+        if name != self._of_taken:
+            self.world.keep(name, pairs_of_taken_query(self.choice.items, self._taken_so_far))
+            self._of_taken = name
+        return name
 
     @property
     def _weights(self) -> str:
@@ -259,6 +331,10 @@ class _EngineScales:
     @property
     def _taken_so_far(self) -> str | None:
         return f"{TAKEN}_{len(self._taken)}" if self._taken else None
+
+    @property
+    def _in_play(self) -> str | None:
+        return f"{IN_PLAY}_{self._hints}" if self._hints else None
 
     def _lend_places(self, buckets: NDArray[np.int64], ranks: NDArray[np.int64]) -> None:
         places = {"position": np.arange(len(buckets)), "bucket": buckets, "at": ranks}

@@ -18,7 +18,7 @@ def said(plan: ul.Plan, *, complete: bool = True) -> str:
     return " ".join(why_missing(plan.as_dict(), complete=complete))
 
 
-@pytest.mark.parametrize("method", ["counts", "optimal", "weighted", "sips", "adaptive"])
+@pytest.mark.parametrize("method", ["counts", "optimal", "weighted", "sips", "adaptive", "hints"])
 def test_labels_say_how_many_users_they_need_and_nothing_of_counts_being_low(method: Any) -> None:
     plan = TABLE.labels("query", budget=BUDGET, items_per_user=20, method=method)
     text, needed, alone = said(plan), plan.accuracy.needed, plan.accuracy.at_best

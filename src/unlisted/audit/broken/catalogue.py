@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from unlisted.audit.broken import answers, labels, numerics, prices, questions, streams, thresholds, tops, users
+from unlisted.audit.broken import (
+    answers,
+    counts,
+    labels,
+    numerics,
+    prices,
+    questions,
+    streams,
+    thresholds,
+    tops,
+    users,
+)
 from unlisted.audit.broken.mistake import Mistake, OpenBits
 from unlisted.noise.bits import fresh_bits
 
@@ -17,6 +28,11 @@ MISTAKES = (
     labels.lone_label_of_one,
     labels.whole_delta_for_each_round,
     labels.given_back_to_each,
+    labels.hint_without_noise,
+    labels.steered_by_others_labels,
+    counts.weights_rounded_up,
+    counts.in_full_by_true_sizes,
+    counts.two_groups_paid_once,
     prices.continuous_constant,
     prices.analytic_gaussian,
     prices.classical_gaussian,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from decimal import Decimal
 from fractions import Fraction
 
 from unlisted.audit.broken.mistake import Mistake, OpenBits, Uniform
@@ -14,6 +15,7 @@ from unlisted.audit.label_laws import (
     in_order,
     label_selection_law,
     labels_over,
+    shown_and_left_out,
     weights_of,
     without,
 )
@@ -90,6 +92,79 @@ def given_back_to_each(bits: OpenBits) -> Mistake:
     )
 
 
+def hint_without_noise(bits: OpenBits) -> Mistake:
+    """Read from the weights themselves which labels stay in play."""
+    selection, pair = _hinted(6), _joining("a", {"a": 6})
+
+    def later(crowd: Crowd, _: Iterable[str]) -> Crowd:
+        hint, weights = selection.rounds[0].hint, weights_of(selection.last.weighing, crowd)
+        assert hint is not None  # the first round gives one
+        return without(crowd, [label for label, weight in weights.items() if weight <= hint])
+
+    return Mistake(
+        "A hint is read from the weight of a label, without noise.",
+        _steered("a hint without noise", selection, later, weights_of, pair, bits),
+        _right(selection, pair, bits),
+    )
+
+
+def steered_by_others_labels(bits: OpenBits) -> Mistake:
+    """Share weight among all labels in play, those of other users too."""
+    selection, pair = _hinted(1), _joining("x", {"a": 10})
+
+    def of_all_in_play(weighing: Weighing, crowd: Crowd) -> Weights:
+        n = len({label for labels in crowd for label in labels})
+        return {label: weight / Decimal(n).sqrt() for label, weight in weights_of(weighing, crowd).items()}
+
+    return Mistake(
+        "A user's weight is shared among all labels in play, so a label that nobody may know of moves all others.",
+        _steered("steered by others' labels", selection, without, of_all_in_play, pair, bits),
+        _right(selection, pair, bits),
+    )
+
+
+def _hinted(hint: int) -> LabelSelection:
+    """Return two rounds, of which the first gives a hint."""
+    first = LabelRound(Weighing(2), Fraction(4), 14 * UNIT, hint * UNIT)
+    return LabelSelection((first, LabelRound(Weighing(2), Fraction(1), 8 * UNIT)), _EPSILON)
+
+
+def _steered(
+    name: str,
+    selection: LabelSelection,
+    later: Callable[[Crowd, Iterable[str]], Crowd],
+    weigh: Callable[[Weighing, Crowd], Weights],
+    pair: Pair,
+    bits: OpenBits,
+) -> Subject:
+    """Return two rounds, the second with other labels or other weights, and the claim of the right ones."""
+    uniform, (first, second) = Uniform(bits), selection.rounds
+
+    def run(crowd: Crowd) -> tuple[str, ...]:
+        weights = weights_of(first.weighing, crowd)
+        drawn = {label: uniform() for label in weights}
+        shown = {label for label in weights if drawn[label] < first.chance(float(weights[label]) / UNIT)}
+        stays = {label: _stays(first, float(weights[label]) / UNIT) for label in weights}
+        left_out = {label for label in weights if drawn[label] >= stays[label]}
+        left = without(later(crowd, left_out), shown)
+        return in_order([tuple(shown), _passing(weigh(second.weighing, left), second, uniform)])
+
+    def law(crowd: Crowd) -> OutputLaw:
+        def after(drawn: tuple[tuple[str, ...], tuple[str, ...]]) -> OutputLaw:
+            shown, left_out = drawn
+            found = labels_over(weigh(second.weighing, without(later(crowd, left_out), shown)), second)
+            return found.seen_as(lambda more: in_order([shown, more]))
+
+        both = shown_and_left_out(weights_of(first.weighing, crowd), first).then(after)
+        return both.seen_as(lambda pair: pair[1])
+
+    return Subject(name, selection.guarantee(), lambda: [pair], run, law)
+
+
+def _stays(one: LabelRound, weight: float) -> float:
+    return one.chance(weight) + one.chance_in_play(weight)
+
+
 def _joining(user: str, crowd: Crowd) -> Pair:
     return Pair(f"{user} joins {dict(crowd)}", crowd, joined(crowd, user))
 
@@ -105,8 +180,11 @@ def _claiming(name: str, selection: LabelSelection, claim: Guarantee, pair: Pair
     def run(crowd: Crowd) -> tuple[str, ...]:
         released: tuple[str, ...] = ()
         for one in selection.rounds:
-            weights = weights_of(one.weighing, without(crowd, released))
-            released = in_order([released, _passing(weights, one, uniform)])
+            weights = weights_of(one.weighing, crowd)
+            drawn = {label: (uniform(), float(weight) / UNIT) for label, weight in weights.items()}
+            shown = tuple(label for label, (u, weight) in drawn.items() if u < one.chance(weight))
+            crowd = without(crowd, [*shown, *(label for label, (u, w) in drawn.items() if u >= _stays(one, w))])
+            released = in_order([released, shown])
         return released
 
     return Subject(name, claim, lambda: [pair], run, lambda crowd: label_selection_law(selection, crowd))

@@ -5,12 +5,17 @@ The answer is one bit a label, so the noise is not drawn: a coin of exactly its 
 the largest weight of the bucket is binomial, and which ones is a uniform subset. A label of that subset passes
 with the chance its own weight has, given that the largest would have passed: the product of the two is its own
 chance, and labels are independent of each other as before. So the answer has the law of n coins, one for each.
+
+*Hints.* With a second, lower mark a label is in one of three categories: up to the mark, above it, above the
+threshold too. Who is above the mark is drawn as above; of these a label is above the threshold with the chance of
+that, given that it is above the mark. So each label is in each category with its own chance, and only those above
+the threshold are named: of the others it is enough to know where they lie.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -31,14 +36,23 @@ _BUCKETS_A_DEVIATION = 16
 _BEYOND = 12
 """From so many standard deviations above the threshold on, labels are all in one bucket."""
 _WORD = 64
+_ALL = 1 << _WORD
+
+
+class Places(NamedTuple):
+    """Where labels lie: the rank of each in its bucket."""
+
+    buckets: NDArray[np.int64]
+    ranks: NDArray[np.int64]
 
 
 class Drawn(NamedTuple):
-    """Labels that passed, and the places at which they lie."""
+    """Labels that passed, and the places at which they lie; where hints were drawn, who else stays in play."""
 
     labels: pa.Array
     buckets: NDArray[np.int64]
     ranks: NDArray[np.int64]
+    in_play: Places | None = None
 
 
 @dataclass(frozen=True)
@@ -47,16 +61,32 @@ class Coins:
 
     threshold: int
     variance: Fraction
+    fineness: int = _BUCKETS_A_DEVIATION
 
     def draw(self, scales: Scales, bits: Bits) -> Drawn:
         """Return the labels that pass, in no particular order."""
         buckets, ranks = self._candidates(scales.buckets(self._width, self._last), bits)
         named, weights = scales.named(buckets, ranks)
-        if len(named) != len(buckets) or len(weights) != len(buckets):
-            # The data changed between two looks at it. What was drawn is spent.
-            raise ChargedFailureError
+        _require_all(len(buckets), len(named), len(weights))
         passed = np.flatnonzero(self._thinned(buckets, weights, bits))
         return Drawn(label_rules.take(label_rules.named(named), passed), buckets[passed], ranks[passed])
+
+    def draw_above(self, threshold: int, scales: Scales, bits: Bits) -> Drawn:
+        """Return the labels that also pass a higher threshold, and where those lie that pass this one alone."""
+        buckets, ranks = self._candidates(scales.buckets(self._width, self._last), bits)
+        weights = scales.weights_at(buckets, ranks)
+        _require_all(len(buckets), len(weights))
+        passed = np.flatnonzero(self._thinned(buckets, weights, bits))
+        buckets, ranks, weights = buckets[passed], ranks[passed], weights[passed]
+
+        def above(_: int, weight: int) -> lazy.Bounds:
+            return ratio(tail_coin(threshold - weight, self.variance), self._of_weight(weight))
+
+        found = self._flipped(buckets, weights, above, bits)
+        named, _ = scales.named(buckets[found], ranks[found])
+        _require_all(int(np.count_nonzero(found)), len(named))
+        in_play = Places(buckets[~found], ranks[~found])
+        return Drawn(label_rules.named(named), buckets[found], ranks[found], in_play)
 
     @property
     def _deviation(self) -> int:
@@ -64,7 +94,7 @@ class Coins:
 
     @property
     def _width(self) -> int:
-        return max(1, self._deviation // _BUCKETS_A_DEVIATION)
+        return max(1, self._deviation // self.fineness)
 
     @property
     def _last(self) -> int:
@@ -92,17 +122,38 @@ class Coins:
 
     def _thinned(self, buckets: NDArray[np.int64], weights: NDArray[np.int64], bits: Bits) -> NDArray[np.bool_]:
         """Flip for each candidate the coin that is left of its own."""
+
+        def left(bucket: int, weight: int) -> lazy.Bounds:
+            return ratio(self._of_weight(weight), self._of_heaviest(bucket))
+
+        return self._flipped(buckets, weights, left, bits)
+
+    def _flipped(
+        self, buckets: NDArray[np.int64], weights: NDArray[np.int64], chance: _ChanceOf, bits: Bits
+    ) -> NDArray[np.bool_]:
+        """Flip a coin for each of these labels, whose chance in a bucket grows with the weight."""
         passed = np.zeros(len(buckets), dtype=np.bool_)
         drawn = bits.words(len(buckets))
         for bucket, at in _grouped(buckets):
-            given = self._of_heaviest(bucket)
-            # Every label of the bucket has at least the chance of its lower edge: that decides most of them.
-            least = ratio(self._of_weight(bucket * self._width), given)(_WORD)[0]
-            passed[at] = drawn[at] < np.uint64(min(least, (1 << _WORD) - 1))
-            for one in at[~passed[at]]:
-                chance = ratio(self._of_weight(int(weights[one])), given)
-                passed[one] = lazy.decide(chance, int(drawn[one]), bits)
+            # Every label of the bucket has at least the chance of its lower edge, and at most that of its upper
+            # one: that decides most of them.
+            least = chance(bucket, bucket * self._width)(_WORD)[0]
+            most = _ALL if bucket == self._last else chance(bucket, (bucket + 1) * self._width)(_WORD)[1]
+            passed[at] = drawn[at] < np.uint64(min(least, _ALL - 1))
+            unsure = ~passed[at] if most >= _ALL else ~passed[at] & (drawn[at] < np.uint64(most))
+            for one in at[unsure]:
+                passed[one] = lazy.decide(chance(bucket, int(weights[one])), int(drawn[one]), bits)
         return passed
+
+
+_ChanceOf = Callable[[int, int], lazy.Bounds]
+"""(bucket, weight) -> the chance of a label that lies there."""
+
+
+def _require_all(asked: int, *found: int) -> None:
+    if any(one != asked for one in found):
+        # The data changed between two looks at it. What was drawn is spent.
+        raise ChargedFailureError
 
 
 def _grouped(buckets: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:

@@ -8,13 +8,14 @@ floating point. What is found is then proved, with the threshold raised by a hai
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from unlisted.counts.weights import HEAVIEST, UNIT, GivingBack, Weighing
 from unlisted.errors import InvalidArgumentError
+from unlisted.mechanisms.mechanism import Mechanism
 from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
 from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 from unlisted.noise.normal_shift import normal_about, normal_delta_about
@@ -24,14 +25,23 @@ from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.rounding import round_up
 from unlisted.privacy.search import lowest_point
 
-Method = Literal["weighted", "sips", "adaptive"]
+Proved = TypeVar("Proved", bound=Mechanism[Any])
+
+Method = Literal["weighted", "sips", "adaptive", "hints"]
 
 ROUNDS: dict[Method, tuple[Fraction, ...]] = {
     "weighted": (Fraction(1),),
     "adaptive": (Fraction(1),),
     "sips": (Fraction(2, 100), Fraction(10, 100), Fraction(88, 100)),
+    "hints": (Fraction(2, 100), Fraction(20, 100), Fraction(78, 100)),
 }
 """The parts of ρ, and of δ, that the rounds of each method get. `bench/utility/labels.py` compares others."""
+
+HINTED_ROUND = 1
+"""With hints, the round, from 0, that gives them. The first is too noisy to say what is light."""
+
+HINT = Fraction(3, 2)
+"""A label that is not above so many standard deviations of that round is left out of later ones."""
 
 MOST_GIVEN_BACK = 20
 """Users of at most so many items get weight back: with more, too little would come to each of them."""
@@ -60,10 +70,9 @@ def labels_for_budget(
         raise InvalidArgumentError(
             "method", method, "'auto', 'counts', " + ", ".join(f"'{one}'" for one in ROUNDS)
         )
-    if budget.delta < _SMALLEST_DELTA:
-        raise InvalidArgumentError("delta", float(budget.delta), "1e-290 or above, for labels alone")
-    search = _Search(budget, weighing, method, one_shot)
-    selection = search.proved(search.best_exponent())
+    require_delta(budget)
+    search, at_epsilon = RoundsSearch(budget, weighing, method, one_shot), budget.epsilon if one_shot else None
+    selection = search.proved(search.best_exponent(), lambda rounds, _: replace(rounds, at_epsilon=at_epsilon))
     way = "by its exact δ" if one_shot else "by ρ converted"
     shown = f"{float(round_up(Fraction(selection.last.threshold, UNIT), 6)):.6g}"
     rounds = f" in the last of {len(selection.rounds)} rounds" if len(selection.rounds) > 1 else ""
@@ -71,14 +80,24 @@ def labels_for_budget(
     return Calibrated(selection, reason)
 
 
+def require_delta(budget: Budget) -> None:
+    """Refuse a δ that no threshold can be found for."""
+    if budget.delta < _SMALLEST_DELTA:
+        raise InvalidArgumentError("delta", float(budget.delta), "1e-290 or above, for labels alone")
+
+
 @dataclass(frozen=True)
-class _Search:
-    """Selections of one method, as a function of the exponent of the noise's variance, over all rounds."""
+class RoundsSearch:
+    """Selections of one method, as a function of the exponent of the noise's variance, over all rounds.
+
+    `labels_share` is the part of ρ that all rounds together get, where something else follows.
+    """
 
     budget: Budget
     weighing: Weighing
     method: Method
     one_shot: bool
+    labels_share: Fraction = Fraction(1)
 
     @property
     def _shares(self) -> Sequence[Fraction]:
@@ -91,24 +110,33 @@ class _Search:
         low = self._least_exponent()
         return lowest_point(lambda y: self._thresholds(y)[-1], low, low + 2, _STEPS)
 
-    def proved(self, exponent: float) -> LabelSelection:
-        """Return the selection with about this noise whose guarantee is inside the budget."""
+    def proved(self, exponent: float, build: Callable[[LabelSelection, Fraction], Proved]) -> Proved:
+        """Return the mechanism with about this noise whose guarantee is inside the budget.
+
+        `build` makes it of the labels' rounds and of the variance that noise on everything would have.
+        """
         thresholds, hair = self._thresholds(exponent), _HAIR
         for _ in range(_HAIRS):
             selection = self._built(exponent, [Fraction(one) * (1 + hair) for one in thresholds])
-            if self.budget.allows(selection.guarantee()):
-                return selection
+            found = build(selection, Fraction(2.0**exponent))
+            if self.budget.allows(found.guarantee()):
+                return found
             hair *= 3
         raise InvalidArgumentError("budget", "this one", "one whose noise can be found: a larger ε, ρ or δ")
 
     def _built(self, exponent: float, thresholds: Sequence[Fraction]) -> LabelSelection:
         variance = 2.0**exponent
         rounds = []
-        for share, threshold in zip(self._shares, thresholds, strict=True):
-            noise = round_up(Fraction(variance) / share, _DIGITS)
+        for number, (share, threshold) in enumerate(zip(self._shares, thresholds, strict=True)):
+            noise = round_up(Fraction(variance) / (share * self.labels_share), _DIGITS)
             units = max(math.ceil(threshold * UNIT), self.weighing.alone(1))
-            rounds.append(LabelRound(self._weighing(units, float(noise)), noise, units))
-        return LabelSelection(tuple(rounds), self.budget.epsilon if self.one_shot else None)
+            rounds.append(LabelRound(self._weighing(units, float(noise)), noise, units, self._hint(number, noise)))
+        return LabelSelection(tuple(rounds))
+
+    def _hint(self, number: int, noise: Fraction) -> int | None:
+        if self.method != "hints" or number != HINTED_ROUND:
+            return None
+        return math.ceil(HINT * Fraction(math.sqrt(noise)) * UNIT)
 
     def _weighing(self, threshold: int, variance: float) -> Weighing:
         if self.method != "adaptive":
@@ -150,9 +178,11 @@ class _Search:
 
     def _thresholds(self, exponent: float) -> list[float]:
         """Return about the lowest threshold of each round."""
-        room = self._room(exponent)
+        # With hints, what is not there can escape as well (`LabelSelection.escape`).
+        hidden = 2 if self.method == "hints" and self.weighing.adjacency == "replace" else 1
+        room, part = self._room(exponent) / hidden, self.labels_share
         return [
-            _lowest_threshold(self._alone, math.sqrt(2.0**exponent / float(share)), room * float(share))
+            _lowest_threshold(self._alone, math.sqrt(2.0**exponent / float(share * part)), room * float(share))
             for share in self._shares
         ]
 

@@ -20,30 +20,39 @@ from unlisted.privacy.numbers import positive, whole
 from unlisted.privacy.rounding import any_of_up
 from unlisted.privacy.worst_case import worst_case_up
 
+HINT_BUCKETS = 64
+"""Of labels just above a hint there are many: in finer buckets more of their coins are decided at once."""
+
 
 @dataclass(frozen=True)
 class LabelRound:
     """Release every label whose weight plus normal noise is above a threshold; nothing but the label.
 
     `variance` is that of the noise where a user's weights have length 1; `threshold` is in units of a weight, and
-    at least what a label weighs that only one user has.
+    at least what a label weighs that only one user has. With a `hint`, a lower weight, labels that are not above
+    it are left out of later rounds; who they are is told to nobody.
     """
 
-    notation: ClassVar = Notation("LabelRound", ("weighing", "variance", "threshold"))
+    notation: ClassVar = Notation("LabelRound", ("weighing", "variance", "threshold"), later={"hint": None})
 
     weighing: Weighing
     variance: Fraction
     threshold: int
+    hint: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "variance", positive("variance", self.variance))
         if whole("threshold", self.threshold) < self.weighing.alone(1):
             raise InvalidArgumentError("threshold", self.threshold, f"{self.weighing.alone(1)} or above")
+        if self.hint is not None and whole("hint", self.hint) >= self.threshold:
+            raise InvalidArgumentError("hint", self.hint, f"below the threshold, {self.threshold}")
 
     def draw(self, scales: Scales, bits: Bits) -> Drawn:
-        """Weigh, and draw which labels pass; in no particular order."""
+        """Weigh, and draw which labels pass, in no particular order; with a hint, also which stay in play."""
         scales.weigh(self.weighing)
-        return Coins(self.threshold, self._units).draw(scales, bits)
+        if self.hint is None:
+            return Coins(self.threshold, self._units).draw(scales, bits)
+        return Coins(self.hint, self._units, HINT_BUCKETS).draw_above(self.threshold, scales, bits)
 
     @cached_property
     def _units(self) -> Fraction:
@@ -76,4 +85,12 @@ class LabelRound:
 
     def chance(self, weight: float) -> float:
         """Return about the chance that a label of this weight is released, the item of a lone user weighing 1."""
-        return normal_about((self.threshold / UNIT - weight) / math.sqrt(self.variance))
+        return self._chance_above(self.threshold, weight)
+
+    def chance_in_play(self, weight: float) -> float:
+        """Return about the chance that a label of this weight is not released and may be in later rounds."""
+        not_left_out = 1.0 if self.hint is None else self._chance_above(self.hint, weight)
+        return not_left_out - self.chance(weight)
+
+    def _chance_above(self, mark: int, weight: float) -> float:
+        return normal_about((mark / UNIT - weight) / math.sqrt(self.variance))

@@ -1,7 +1,8 @@
 """The labels that enough users share, and nothing else about them. The proof is in weighted_selection.md.
 
 One look with all of the budget, or several of which each leaves out what the ones before released (DP-SIPS): the
-common labels are found with little, and their users' weight then goes to the labels that are still in doubt.
+common labels are found with little, and their users' weight then goes to the labels that are still in doubt. A
+round may also give hints: labels that it finds too light are left out of later ones. That costs nothing more.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ class LabelSelection(Mechanism[Scales]):
             raise InvalidArgumentError("rounds", len(self.rounds), "one round where weight is given back")
         if len({one.weighing.adjacency for one in self.rounds}) > 1:
             raise InvalidArgumentError("rounds", len(self.rounds), "rounds that all protect the same neighbours")
+        if self.last.hint is not None:
+            raise InvalidArgumentError("hint", self.last.hint, "left out of the last round: no round is after it")
 
     @property
     def last(self) -> LabelRound:
@@ -69,7 +72,14 @@ class LabelSelection(Mechanism[Scales]):
 
     def escape(self) -> Fraction:
         """Bound from above the chance that a label which only one user has is released in any round."""
-        return min(Fraction(1), sum((one.escape for one in self.rounds), Fraction(0)))
+        # With hints, labels that nobody has must stay hidden as well, those of whoever is not there (replace).
+        times = self.protects().sides if self.gives_hints else 1
+        return min(Fraction(1), times * sum((one.escape for one in self.rounds), Fraction(0)))
+
+    @property
+    def gives_hints(self) -> bool:
+        """Whether some round says which labels are left out of later ones."""
+        return any(one.hint is not None for one in self.rounds)
 
     def delta_at(self, epsilon: Fraction) -> Fraction:
         """Bound from above the δ of the whole at ε."""
@@ -107,6 +117,8 @@ class LabelSelection(Mechanism[Scales]):
         for one in self.rounds:
             drawn = one.draw(scales, bits)
             scales.take_out(drawn.buckets, drawn.ranks)
+            if drawn.in_play is not None:
+                scales.keep_in_play(*drawn.in_play)
             found.append(drawn.labels)
         return pa.concat_arrays(found)
 
@@ -117,10 +129,21 @@ class LabelSelection(Mechanism[Scales]):
     def chance_of_users(self, items: int) -> Chance:
         """Return users -> the probability that their label is released, if each of them has so many items.
 
-        The last round decides about labels in doubt.
+        The last round decides about labels in doubt, of those that hints left in play. What users gain in later
+        rounds from items that are out of play is not counted.
         """
         weight = full_weight(items) / UNIT
-        return lambda users: self.last.chance(users * weight)
+        if not self.gives_hints:
+            return lambda users: self.last.chance(users * weight)
+
+        def chance(users: int) -> float:
+            found, in_play = 0.0, 1.0
+            for one in self.rounds:
+                found += in_play * one.chance(users * weight)
+                in_play *= one.chance_in_play(users * weight)
+            return found
+
+        return chance
 
     def accuracy(self) -> Accuracy:
         """Return how good the answer will be, for users of as many items as allowed and for users of one."""
@@ -134,6 +157,8 @@ class LabelSelection(Mechanism[Scales]):
         name, title = "weighted_labels", "weighted labels"
         if len(self.rounds) > 1:
             name, title = "label_rounds", f"weighted labels in {len(self.rounds)} rounds (DP-SIPS)"
+            if self.gives_hints:
+                name, title = "hinted_label_rounds", f"weighted labels in {len(self.rounds)} rounds, with hints"
         elif self.last.weighing.giving_back is not None:
             name, title = "adaptive_labels", "weighted labels, weight given back (MaxAdaptiveDegree)"
         noise = f"normal on weights, scale {math.sqrt(self.last.variance):.6g}"

@@ -35,6 +35,7 @@ METHODS = (
     ("optimal", "by a coin each, for users of one value"),
     ("weighted", "by weights"),
     ("sips", "by weights, in rounds"),
+    ("hints", "by weights, in rounds with hints"),
     ("adaptive", "by weights, given back where not needed"),
 )
 RANKINGS = (
@@ -155,7 +156,8 @@ def _wrong(refused: InvalidArgumentError | BudgetRefusedError) -> Wrong:
 def _curve_said(plan: Plan) -> str:
     expected = plan.accuracy
     needed = ", ".join(f"{percent} % with {count:,}" for percent, count in expected.needed.items())
-    several = f" of {plan.asked['items_per_user']:,} items each" if expected.at_best is not None else ""
+    most = plan.asked.get("items_looked_at") or plan.asked["items_per_user"]
+    several = f" of {most:,} items each" if expected.at_best is not None else ""
     return f"The chance of an item to appear grows with the {plan.asked['count']}{several} who share it: {needed}."
 
 

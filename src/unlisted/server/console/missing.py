@@ -20,7 +20,13 @@ def why_missing(plan: Mapping[str, Any], *, complete: bool) -> Iterator[str]:
             else "the next place would have gone to values that stay unnamed."
         )
         yield f"The ranking is shorter than asked for: {nothing_more}"
-    if plan["items_per_user"] is not None:
+    if plan["mechanism"] == "find_then_count":
+        yield (
+            f"Each user helps at most {plan['items_looked_at']:,} values at a time, chosen at random, to be "
+            "found. Found ones are counted over all their users; whoever has many of them counts for less in "
+            "each, so counts can be lower than in the data."
+        )
+    elif plan["items_per_user"] is not None:
         yield _what_is_bounded(plan)
     if plan["rows_per_item"] is not None:
         yield f"Of each user, at most {plan['rows_per_item']:,} rows count for one value."
@@ -36,7 +42,8 @@ def _what_it_needs(plan: Mapping[str, Any]) -> str:
             f"the time if it is {needed['50']:,} {unit} above the first that was not, and 99 % of the time at "
             f"{needed['99']:,}."
         )
-    alone, bound = plan.get("users_needed_of_one_item"), plan["items_per_user"]
+    alone = plan.get("users_needed_of_one_item")
+    bound = plan.get("items_looked_at") or plan["items_per_user"]
     if plan["mechanism"] == "optimal_labels":
         return (
             f"A coin decides about each value. One with {needed['50']:,} {unit} appears half of the time, one "

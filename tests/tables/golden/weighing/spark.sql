@@ -12,6 +12,18 @@ CACHE TABLE `heavy` AS SELECT `u` AS `h`, 'AAAAAAAAAAAAAAAAAAAAAA' || CAST(OCTET
 CREATE TEMPORARY VIEW `giant` AS SELECT `h` AS `g`, `prefix` FROM `heavy` WHERE `c` > 100000;
 WITH `rest` AS (SELECT `u`, `i0` FROM `pairs` WHERE NOT EXISTS(SELECT /*+ BROADCAST(`giant`) */ 1 FROM `giant` WHERE `g` = `u`)), `giants` AS (SELECT /*+ BROADCAST(`giant`) */ `u`, `i0`, LEFT(SHA2(`prefix` || `i0`, 256), 12) AS `k` FROM `pairs` JOIN `giant` ON `u` = `g`), `spread` AS (SELECT `u`, `i0`, `k`, ROW_NUMBER() OVER (PARTITION BY `u`, LEFT(`k`, 2) ORDER BY `k` NULLS LAST) AS `place` FROM `giants`), `keyed` AS (SELECT `u`, `i0`, LEFT(SHA2(`prefix` || `i0`, 256), 12) AS `k` FROM `rest` JOIN `heavy` ON `u` = `h` UNION ALL SELECT `u`, `i0`, `k` FROM `spread` WHERE `place` <= 101), `ranked` AS (SELECT `u`, `i0`, COUNT(*) OVER (PARTITION BY `u` ORDER BY `k` NULLS LAST) AS `r` FROM `keyed`), `kept` AS (SELECT `u`, `i0` FROM `rest` WHERE NOT EXISTS(SELECT 1 FROM `heavy` WHERE `h` = `u`) UNION ALL SELECT `u`, `i0` FROM `ranked` WHERE `r` <= 100) SELECT `u`, `i0` FROM `kept`;
 
+-- a text: pairs within the bound, of labels in play
+CACHE TABLE `pairs` AS SELECT `u`, `i0` FROM `unlisted_pairs` WHERE EXISTS(SELECT 1 FROM `in_play` WHERE `in_play`.`i0` = `unlisted_pairs`.`i0`);
+CACHE TABLE `heavy` AS SELECT `u` AS `h`, 'AAAAAAAAAAAAAAAAAAAAAA' || CAST(OCTET_LENGTH(CAST(`u` AS STRING)) AS STRING) || ':' || CAST(`u` AS STRING) || ':' AS `prefix`, COUNT(*) AS `c` FROM `pairs` GROUP BY `u` HAVING COUNT(*) > 100;
+CREATE TEMPORARY VIEW `giant` AS SELECT `h` AS `g`, `prefix` FROM `heavy` WHERE `c` > 100000;
+WITH `rest` AS (SELECT `u`, `i0` FROM `pairs` WHERE NOT EXISTS(SELECT /*+ BROADCAST(`giant`) */ 1 FROM `giant` WHERE `g` = `u`)), `giants` AS (SELECT /*+ BROADCAST(`giant`) */ `u`, `i0`, LEFT(SHA2(`prefix` || `i0`, 256), 12) AS `k` FROM `pairs` JOIN `giant` ON `u` = `g`), `spread` AS (SELECT `u`, `i0`, `k`, ROW_NUMBER() OVER (PARTITION BY `u`, LEFT(`k`, 2) ORDER BY `k` NULLS LAST) AS `place` FROM `giants`), `keyed` AS (SELECT `u`, `i0`, LEFT(SHA2(`prefix` || `i0`, 256), 12) AS `k` FROM `rest` JOIN `heavy` ON `u` = `h` UNION ALL SELECT `u`, `i0`, `k` FROM `spread` WHERE `place` <= 101), `ranked` AS (SELECT `u`, `i0`, COUNT(*) OVER (PARTITION BY `u` ORDER BY `k` NULLS LAST) AS `r` FROM `keyed`), `kept` AS (SELECT `u`, `i0` FROM `rest` WHERE NOT EXISTS(SELECT 1 FROM `heavy` WHERE `h` = `u`) UNION ALL SELECT `u`, `i0` FROM `ranked` WHERE `r` <= 100) SELECT `u`, `i0` FROM `kept`;
+
+-- a text: the same, not taken out
+CACHE TABLE `pairs` AS SELECT `u`, `i0` FROM `unlisted_pairs` WHERE EXISTS(SELECT 1 FROM `in_play` WHERE `in_play`.`i0` = `unlisted_pairs`.`i0`) AND NOT EXISTS(SELECT 1 FROM `taken` WHERE `taken`.`i0` = `unlisted_pairs`.`i0`);
+CACHE TABLE `heavy` AS SELECT `u` AS `h`, 'AAAAAAAAAAAAAAAAAAAAAA' || CAST(OCTET_LENGTH(CAST(`u` AS STRING)) AS STRING) || ':' || CAST(`u` AS STRING) || ':' AS `prefix`, COUNT(*) AS `c` FROM `pairs` GROUP BY `u` HAVING COUNT(*) > 100;
+CREATE TEMPORARY VIEW `giant` AS SELECT `h` AS `g`, `prefix` FROM `heavy` WHERE `c` > 100000;
+WITH `rest` AS (SELECT `u`, `i0` FROM `pairs` WHERE NOT EXISTS(SELECT /*+ BROADCAST(`giant`) */ 1 FROM `giant` WHERE `g` = `u`)), `giants` AS (SELECT /*+ BROADCAST(`giant`) */ `u`, `i0`, LEFT(SHA2(`prefix` || `i0`, 256), 12) AS `k` FROM `pairs` JOIN `giant` ON `u` = `g`), `spread` AS (SELECT `u`, `i0`, `k`, ROW_NUMBER() OVER (PARTITION BY `u`, LEFT(`k`, 2) ORDER BY `k` NULLS LAST) AS `place` FROM `giants`), `keyed` AS (SELECT `u`, `i0`, LEFT(SHA2(`prefix` || `i0`, 256), 12) AS `k` FROM `rest` JOIN `heavy` ON `u` = `h` UNION ALL SELECT `u`, `i0`, `k` FROM `spread` WHERE `place` <= 101), `ranked` AS (SELECT `u`, `i0`, COUNT(*) OVER (PARTITION BY `u` ORDER BY `k` NULLS LAST) AS `r` FROM `keyed`), `kept` AS (SELECT `u`, `i0` FROM `rest` WHERE NOT EXISTS(SELECT 1 FROM `heavy` WHERE `h` = `u`) UNION ALL SELECT `u`, `i0` FROM `ranked` WHERE `r` <= 100) SELECT `u`, `i0` FROM `kept`;
+
 -- a text: weights in full
 WITH `users` AS (SELECT `v`, `full`, `even` FROM (SELECT `u` AS `v`, COUNT(*) AS `c` FROM `kept_pairs` GROUP BY `u`) AS `sizes` JOIN `unlisted_weights` ON `c` = `n`) SELECT `i0`, CAST(LEAST(SUM(CAST(`full` AS DECIMAL(38, 0))), 4611686018427387904) AS BIGINT) AS `n` FROM `kept_pairs` JOIN `users` ON `u` = `v` GROUP BY `i0`;
 
@@ -26,6 +38,9 @@ SELECT CAST(LEAST((`n` - 1) DIV 536870912, 40) AS BIGINT) AS `b`, COUNT(*) AS `l
 -- a text: labels at places
 SELECT `position`, `i0`, `n` FROM (SELECT `i0`, `n`, `b`, ROW_NUMBER() OVER (PARTITION BY `b` ORDER BY `i0` NULLS LAST) - 1 AS `rank` FROM (SELECT `i0`, `n`, CAST(LEAST((`n` - 1) DIV 536870912, 40) AS BIGINT) AS `b` FROM `weights`) AS `in_buckets` WHERE `b` IN (SELECT `bucket` FROM `unlisted_places`)) AS `ranked` JOIN `unlisted_places` ON `b` = `bucket` AND `rank` = `at`;
 
+-- a text: weights at places
+SELECT `position`, `n` FROM (SELECT `i0`, `n`, `b`, ROW_NUMBER() OVER (PARTITION BY `b` ORDER BY `i0` NULLS LAST) - 1 AS `rank` FROM (SELECT `i0`, `n`, CAST(LEAST((`n` - 1) DIV 536870912, 40) AS BIGINT) AS `b` FROM `weights`) AS `in_buckets` WHERE `b` IN (SELECT `bucket` FROM `unlisted_places`)) AS `ranked` JOIN `unlisted_places` ON `b` = `bucket` AND `rank` = `at`;
+
 -- a text: labels taken out
 SELECT `i0` FROM (SELECT `i0`, `n`, `b`, ROW_NUMBER() OVER (PARTITION BY `b` ORDER BY `i0` NULLS LAST) - 1 AS `rank` FROM (SELECT `i0`, `n`, CAST(LEAST((`n` - 1) DIV 536870912, 40) AS BIGINT) AS `b` FROM `weights`) AS `in_buckets` WHERE `b` IN (SELECT `bucket` FROM `unlisted_places`)) AS `ranked` JOIN `unlisted_places` ON `b` = `bucket` AND `rank` = `at`;
 
@@ -38,6 +53,18 @@ SELECT `i0`, `n` FROM (SELECT `i0`, COUNT(*) AS `n` FROM `unlisted_pairs` JOIN `
 -- a text: users of no labels
 SELECT `i0`, `n` FROM (SELECT `i0`, COUNT(*) AS `n` FROM `unlisted_pairs` WHERE FALSE GROUP BY `i0`) AS `counts`;
 
+-- a text: pairs of labels taken out
+SELECT `u`, `i0` FROM `unlisted_pairs` JOIN `taken` USING (`i0`);
+
+-- a text: pairs of no labels
+SELECT `u`, `i0` FROM `unlisted_pairs` WHERE FALSE;
+
+-- a text: how many users have how many labels
+SELECT `c`, COUNT(*) AS `users` FROM (SELECT `u`, COUNT(*) AS `c` FROM `of_taken` GROUP BY `u`) AS `sizes` GROUP BY `c`;
+
+-- a text: what users of labels count for
+WITH `users` AS (SELECT `v`, `full`, `even` FROM (SELECT `u` AS `v`, COUNT(*) AS `c` FROM `of_taken` GROUP BY `u`) AS `sizes` JOIN `unlisted_weights` ON `c` = `n`) SELECT `i0`, `n` FROM (SELECT `i0`, CAST(LEAST(SUM(CAST(`full` AS DECIMAL(38, 0))), 4611686018427387904) AS BIGINT) AS `n` FROM `of_taken` JOIN `users` ON `u` = `v` GROUP BY `i0`) AS `scaled`;
+
 -- a text and a number: distinct pairs
 SELECT DISTINCT `u`, `i0`, `i1`, `z1` FROM (SELECT `u`, `i0`, `i1`, CASE WHEN `i1` = 0 THEN CAST(`i1` AS STRING) LIKE '-%' ELSE FALSE END AS `z1` FROM (SELECT `user_id` AS `u`, CASE WHEN IS_VALID_UTF8(`query`) THEN `query` END COLLATE `UTF8_BINARY` AS `i0`, NULLIF(`price`, CAST('NaN' AS DOUBLE)) AS `i1` FROM `unlisted_source` AS `unlisted_source`) AS `rows` WHERE NOT `u` IS NULL AND NOT `i0` IS NULL AND NOT `i1` IS NULL AND OCTET_LENGTH(`i0`) <= 1024) AS `good`;
 
@@ -48,6 +75,18 @@ WITH `rest` AS (SELECT `u`, `i0`, `i1`, `z1` FROM `unlisted_pairs` WHERE NOT EXI
 
 -- a text and a number: pairs within the bound, of labels not taken out
 CACHE TABLE `pairs` AS SELECT `u`, `i0`, `i1`, `z1` FROM `unlisted_pairs` WHERE NOT EXISTS(SELECT 1 FROM `taken` WHERE `taken`.`i0` = `unlisted_pairs`.`i0` AND `taken`.`i1` = `unlisted_pairs`.`i1` AND `taken`.`z1` = `unlisted_pairs`.`z1`);
+CACHE TABLE `heavy` AS SELECT `u` AS `h`, 'AAAAAAAAAAAAAAAAAAAAAA' || CAST(OCTET_LENGTH(CAST(`u` AS STRING)) AS STRING) || ':' || CAST(`u` AS STRING) || ':' AS `prefix`, COUNT(*) AS `c` FROM `pairs` GROUP BY `u` HAVING COUNT(*) > 100;
+CREATE TEMPORARY VIEW `giant` AS SELECT `h` AS `g`, `prefix` FROM `heavy` WHERE `c` > 100000;
+WITH `rest` AS (SELECT `u`, `i0`, `i1`, `z1` FROM `pairs` WHERE NOT EXISTS(SELECT /*+ BROADCAST(`giant`) */ 1 FROM `giant` WHERE `g` = `u`)), `giants` AS (SELECT /*+ BROADCAST(`giant`) */ `u`, `i0`, `i1`, `z1`, LEFT(SHA2(`prefix` || CAST(OCTET_LENGTH(`i0`) AS STRING) || ':' || `i0` || CAST(`i1` AS STRING), 256), 12) AS `k` FROM `pairs` JOIN `giant` ON `u` = `g`), `spread` AS (SELECT `u`, `i0`, `i1`, `z1`, `k`, ROW_NUMBER() OVER (PARTITION BY `u`, LEFT(`k`, 2) ORDER BY `k` NULLS LAST) AS `place` FROM `giants`), `keyed` AS (SELECT `u`, `i0`, `i1`, `z1`, LEFT(SHA2(`prefix` || CAST(OCTET_LENGTH(`i0`) AS STRING) || ':' || `i0` || CAST(`i1` AS STRING), 256), 12) AS `k` FROM `rest` JOIN `heavy` ON `u` = `h` UNION ALL SELECT `u`, `i0`, `i1`, `z1`, `k` FROM `spread` WHERE `place` <= 101), `ranked` AS (SELECT `u`, `i0`, `i1`, `z1`, COUNT(*) OVER (PARTITION BY `u` ORDER BY `k` NULLS LAST) AS `r` FROM `keyed`), `kept` AS (SELECT `u`, `i0`, `i1`, `z1` FROM `rest` WHERE NOT EXISTS(SELECT 1 FROM `heavy` WHERE `h` = `u`) UNION ALL SELECT `u`, `i0`, `i1`, `z1` FROM `ranked` WHERE `r` <= 100) SELECT `u`, `i0`, `i1`, `z1` FROM `kept`;
+
+-- a text and a number: pairs within the bound, of labels in play
+CACHE TABLE `pairs` AS SELECT `u`, `i0`, `i1`, `z1` FROM `unlisted_pairs` WHERE EXISTS(SELECT 1 FROM `in_play` WHERE `in_play`.`i0` = `unlisted_pairs`.`i0` AND `in_play`.`i1` = `unlisted_pairs`.`i1` AND `in_play`.`z1` = `unlisted_pairs`.`z1`);
+CACHE TABLE `heavy` AS SELECT `u` AS `h`, 'AAAAAAAAAAAAAAAAAAAAAA' || CAST(OCTET_LENGTH(CAST(`u` AS STRING)) AS STRING) || ':' || CAST(`u` AS STRING) || ':' AS `prefix`, COUNT(*) AS `c` FROM `pairs` GROUP BY `u` HAVING COUNT(*) > 100;
+CREATE TEMPORARY VIEW `giant` AS SELECT `h` AS `g`, `prefix` FROM `heavy` WHERE `c` > 100000;
+WITH `rest` AS (SELECT `u`, `i0`, `i1`, `z1` FROM `pairs` WHERE NOT EXISTS(SELECT /*+ BROADCAST(`giant`) */ 1 FROM `giant` WHERE `g` = `u`)), `giants` AS (SELECT /*+ BROADCAST(`giant`) */ `u`, `i0`, `i1`, `z1`, LEFT(SHA2(`prefix` || CAST(OCTET_LENGTH(`i0`) AS STRING) || ':' || `i0` || CAST(`i1` AS STRING), 256), 12) AS `k` FROM `pairs` JOIN `giant` ON `u` = `g`), `spread` AS (SELECT `u`, `i0`, `i1`, `z1`, `k`, ROW_NUMBER() OVER (PARTITION BY `u`, LEFT(`k`, 2) ORDER BY `k` NULLS LAST) AS `place` FROM `giants`), `keyed` AS (SELECT `u`, `i0`, `i1`, `z1`, LEFT(SHA2(`prefix` || CAST(OCTET_LENGTH(`i0`) AS STRING) || ':' || `i0` || CAST(`i1` AS STRING), 256), 12) AS `k` FROM `rest` JOIN `heavy` ON `u` = `h` UNION ALL SELECT `u`, `i0`, `i1`, `z1`, `k` FROM `spread` WHERE `place` <= 101), `ranked` AS (SELECT `u`, `i0`, `i1`, `z1`, COUNT(*) OVER (PARTITION BY `u` ORDER BY `k` NULLS LAST) AS `r` FROM `keyed`), `kept` AS (SELECT `u`, `i0`, `i1`, `z1` FROM `rest` WHERE NOT EXISTS(SELECT 1 FROM `heavy` WHERE `h` = `u`) UNION ALL SELECT `u`, `i0`, `i1`, `z1` FROM `ranked` WHERE `r` <= 100) SELECT `u`, `i0`, `i1`, `z1` FROM `kept`;
+
+-- a text and a number: the same, not taken out
+CACHE TABLE `pairs` AS SELECT `u`, `i0`, `i1`, `z1` FROM `unlisted_pairs` WHERE EXISTS(SELECT 1 FROM `in_play` WHERE `in_play`.`i0` = `unlisted_pairs`.`i0` AND `in_play`.`i1` = `unlisted_pairs`.`i1` AND `in_play`.`z1` = `unlisted_pairs`.`z1`) AND NOT EXISTS(SELECT 1 FROM `taken` WHERE `taken`.`i0` = `unlisted_pairs`.`i0` AND `taken`.`i1` = `unlisted_pairs`.`i1` AND `taken`.`z1` = `unlisted_pairs`.`z1`);
 CACHE TABLE `heavy` AS SELECT `u` AS `h`, 'AAAAAAAAAAAAAAAAAAAAAA' || CAST(OCTET_LENGTH(CAST(`u` AS STRING)) AS STRING) || ':' || CAST(`u` AS STRING) || ':' AS `prefix`, COUNT(*) AS `c` FROM `pairs` GROUP BY `u` HAVING COUNT(*) > 100;
 CREATE TEMPORARY VIEW `giant` AS SELECT `h` AS `g`, `prefix` FROM `heavy` WHERE `c` > 100000;
 WITH `rest` AS (SELECT `u`, `i0`, `i1`, `z1` FROM `pairs` WHERE NOT EXISTS(SELECT /*+ BROADCAST(`giant`) */ 1 FROM `giant` WHERE `g` = `u`)), `giants` AS (SELECT /*+ BROADCAST(`giant`) */ `u`, `i0`, `i1`, `z1`, LEFT(SHA2(`prefix` || CAST(OCTET_LENGTH(`i0`) AS STRING) || ':' || `i0` || CAST(`i1` AS STRING), 256), 12) AS `k` FROM `pairs` JOIN `giant` ON `u` = `g`), `spread` AS (SELECT `u`, `i0`, `i1`, `z1`, `k`, ROW_NUMBER() OVER (PARTITION BY `u`, LEFT(`k`, 2) ORDER BY `k` NULLS LAST) AS `place` FROM `giants`), `keyed` AS (SELECT `u`, `i0`, `i1`, `z1`, LEFT(SHA2(`prefix` || CAST(OCTET_LENGTH(`i0`) AS STRING) || ':' || `i0` || CAST(`i1` AS STRING), 256), 12) AS `k` FROM `rest` JOIN `heavy` ON `u` = `h` UNION ALL SELECT `u`, `i0`, `i1`, `z1`, `k` FROM `spread` WHERE `place` <= 101), `ranked` AS (SELECT `u`, `i0`, `i1`, `z1`, COUNT(*) OVER (PARTITION BY `u` ORDER BY `k` NULLS LAST) AS `r` FROM `keyed`), `kept` AS (SELECT `u`, `i0`, `i1`, `z1` FROM `rest` WHERE NOT EXISTS(SELECT 1 FROM `heavy` WHERE `h` = `u`) UNION ALL SELECT `u`, `i0`, `i1`, `z1` FROM `ranked` WHERE `r` <= 100) SELECT `u`, `i0`, `i1`, `z1` FROM `kept`;
@@ -66,6 +105,9 @@ SELECT CAST(LEAST((`n` - 1) DIV 536870912, 40) AS BIGINT) AS `b`, COUNT(*) AS `l
 -- a text and a number: labels at places
 SELECT `position`, `i0`, `i1`, `n` FROM (SELECT `i0`, CASE WHEN `z1` THEN -ABS(`i1`) ELSE `i1` END AS `i1`, `n`, `b`, ROW_NUMBER() OVER (PARTITION BY `b` ORDER BY `i0` NULLS LAST, `i1` NULLS LAST, `z1` DESC) - 1 AS `rank` FROM (SELECT `i0`, `i1`, `z1`, `n`, CAST(LEAST((`n` - 1) DIV 536870912, 40) AS BIGINT) AS `b` FROM `weights`) AS `in_buckets` WHERE `b` IN (SELECT `bucket` FROM `unlisted_places`)) AS `ranked` JOIN `unlisted_places` ON `b` = `bucket` AND `rank` = `at`;
 
+-- a text and a number: weights at places
+SELECT `position`, `n` FROM (SELECT `i0`, `i1`, `z1`, `n`, `b`, ROW_NUMBER() OVER (PARTITION BY `b` ORDER BY `i0` NULLS LAST, `i1` NULLS LAST, `z1` DESC) - 1 AS `rank` FROM (SELECT `i0`, `i1`, `z1`, `n`, CAST(LEAST((`n` - 1) DIV 536870912, 40) AS BIGINT) AS `b` FROM `weights`) AS `in_buckets` WHERE `b` IN (SELECT `bucket` FROM `unlisted_places`)) AS `ranked` JOIN `unlisted_places` ON `b` = `bucket` AND `rank` = `at`;
+
 -- a text and a number: labels taken out
 SELECT `i0`, `i1`, `z1` FROM (SELECT `i0`, `i1`, `z1`, `n`, `b`, ROW_NUMBER() OVER (PARTITION BY `b` ORDER BY `i0` NULLS LAST, `i1` NULLS LAST, `z1` DESC) - 1 AS `rank` FROM (SELECT `i0`, `i1`, `z1`, `n`, CAST(LEAST((`n` - 1) DIV 536870912, 40) AS BIGINT) AS `b` FROM `weights`) AS `in_buckets` WHERE `b` IN (SELECT `bucket` FROM `unlisted_places`)) AS `ranked` JOIN `unlisted_places` ON `b` = `bucket` AND `rank` = `at`;
 
@@ -77,4 +119,16 @@ SELECT `i0`, CASE WHEN `z1` THEN -ABS(`i1`) ELSE `i1` END AS `i1`, `n` FROM (SEL
 
 -- a text and a number: users of no labels
 SELECT `i0`, CASE WHEN `z1` THEN -ABS(`i1`) ELSE `i1` END AS `i1`, `n` FROM (SELECT `i0`, `i1`, `z1`, COUNT(*) AS `n` FROM `unlisted_pairs` WHERE FALSE GROUP BY `i0`, `i1`, `z1`) AS `counts`;
+
+-- a text and a number: pairs of labels taken out
+SELECT `u`, `i0`, `i1`, `z1` FROM `unlisted_pairs` JOIN `taken` USING (`i0`, `i1`, `z1`);
+
+-- a text and a number: pairs of no labels
+SELECT `u`, `i0`, `i1`, `z1` FROM `unlisted_pairs` WHERE FALSE;
+
+-- a text and a number: how many users have how many labels
+SELECT `c`, COUNT(*) AS `users` FROM (SELECT `u`, COUNT(*) AS `c` FROM `of_taken` GROUP BY `u`) AS `sizes` GROUP BY `c`;
+
+-- a text and a number: what users of labels count for
+WITH `users` AS (SELECT `v`, `full`, `even` FROM (SELECT `u` AS `v`, COUNT(*) AS `c` FROM `of_taken` GROUP BY `u`) AS `sizes` JOIN `unlisted_weights` ON `c` = `n`) SELECT `i0`, CASE WHEN `z1` THEN -ABS(`i1`) ELSE `i1` END AS `i1`, `n` FROM (SELECT `i0`, `i1`, `z1`, CAST(LEAST(SUM(CAST(`full` AS DECIMAL(38, 0))), 4611686018427387904) AS BIGINT) AS `n` FROM `of_taken` JOIN `users` ON `u` = `v` GROUP BY `i0`, `i1`, `z1`) AS `scaled`;
 

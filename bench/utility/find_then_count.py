@@ -1,0 +1,153 @@
+"""How many values come out, and how far their counts are off the true ones: labels first, and the histogram.
+
+    python -m bench.utility.find_then_count [--tables demo W1 …] [--runs 3] [--epsilon 1] [--choices]
+
+Each line is the mean of the runs: how many values were released, and the mean of |released - true| over them,
+where the true count is that of all users who have the value, with no bound on anything. Beside it what Algorithm 1
+does at ten and at a hundred items a user, which is low by what it drops. Ends with the targets of each table; with
+`--choices`, how other ways to choose how much a user may count for would have done on the same labels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import duckdb
+import numpy as np
+from bench.measure import Target, print_header
+from bench.utility.bounded_tables import TABLES, Rows
+
+import unlisted as ul
+from unlisted.counts.weights import Weighing
+from unlisted.mechanisms.partition_selection.find_then_count import FindThenCount
+from unlisted.mechanisms.partition_selection.find_then_count_calibration import find_then_count_for_budget
+from unlisted.mechanisms.partition_selection.user_sizes import (
+    NOISE_WEIGHT,
+    SHRUNK,
+    SizesOfUsers,
+    by_class,
+    size_ends,
+    weights_of_sizes,
+)
+from unlisted.noise.bits import fresh_bits
+from unlisted.tables.count_query import CountQuery
+from unlisted.tables.table import table
+from unlisted.tables.weighing import weighed
+
+ITEMS = 100
+HISTOGRAMS = (10, 100)
+VALUES = {"demo": 110, "W1": 890, "online_retail": 135, "npm_owner_words": 4400, "reddit_posts_words": 6700}
+ERRORS = {"demo": 50, "W1": 45, "online_retail": 50, "npm_owner_words": 65, "reddit_posts_words": 180}
+_CHOICES = 200
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came out of one table, the mean of several runs."""
+
+    values: float
+    error: float
+
+    @property
+    def cell(self) -> str:
+        """A cell of the printed table."""
+        return f"{self.values:,.0f}, {self.error:,.1f}"
+
+
+def measured(release: Callable[[], ul.Release], item: str, true: Mapping[Any, int], runs: int) -> Measured:
+    """Release so often, and compare with the true counts."""
+    rows = [release().rows for _ in range(runs)]
+    errors = [fmean(abs(row["count"] - true[row[item]]) for row in one) if one else 0.0 for one in rows]
+    return Measured(fmean(len(one) for one in rows), fmean(errors))
+
+
+def true_counts(rows: Rows) -> dict[Any, int]:
+    """Return how many users have each value."""
+    with duckdb.connect() as connection:
+        source = rows.relation()
+        if not isinstance(source, str):
+            connection.register("source", source)
+        name = f"'{source}'" if isinstance(source, str) else "source"
+        found = connection.execute(
+            f'SELECT "{rows.item}", COUNT(DISTINCT "user") FROM {name} GROUP BY ALL'
+        ).fetchall()
+    return dict(found)
+
+
+def choices(rows: Rows, mechanism: FindThenCount, true: Mapping[Any, int]) -> str:
+    """Return the mean error of several ways to shrink noisy sizes, for one draw of labels."""
+    with weighed(table(rows.relation(), user="user"), CountQuery((rows.item,)), os.urandom(16)) as scales:
+        found = len(mechanism.selection.draw(scales, fresh_bits()))
+        sizes, ends = scales.sizes_of_users(), size_ends(found)
+        errors = {}
+        for in_full in ends:
+            counts = scales.scaled_counts_of_taken(weights_of_sizes(found, in_full, mechanism.grain))
+            bias = [
+                true[one] - n / mechanism.grain
+                for one, n in zip(counts.labels.to_pylist(), counts.counts, strict=True)
+            ]
+            errors[in_full] = _mean_error(np.array(bias), math.sqrt(in_full * mechanism.counts_variance))
+    rng, deviation = np.random.default_rng(1), mechanism.sizes_law.stddev
+    exact = by_class(sizes, ends)
+    cells = [f"best {min(errors.values()):,.1f}"]
+    for shrunk in (0.0, 1.0, 1.5, 2.0, 3.0):
+        # The program shrinks by SHRUNK deviations, whatever deviation it is told.
+        noisy = exact + rng.normal(0, deviation, (_CHOICES, len(ends))).round().astype(int)
+        told = [SizesOfUsers(tuple(ends), tuple(one), shrunk / SHRUNK * deviation) for one in noisy.tolist()]
+        picked = [errors[one.best_in_full(math.sqrt(mechanism.counts_variance))] for one in told]
+        cells.append(f"shrunk by {shrunk:g}: {fmean(picked):,.1f}")
+    return f"{rows.name}, {found:,} labels: " + "; ".join(cells)
+
+
+def _mean_error(bias: np.ndarray[Any, Any], deviation: float) -> float:
+    """Return the mean of |normal noise - bias|."""
+    x = bias / deviation
+    tails = np.array([math.erf(one / math.sqrt(2)) for one in x])
+    return float(np.mean(deviation * (math.sqrt(2 / math.pi) * np.exp(-(x**2) / 2) + x * tails)))
+
+
+def main() -> None:
+    """Measure, and print a table of Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", nargs="*", default=[rows.name for rows in TABLES if rows.is_there])
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--epsilon", default="1")
+    parser.add_argument("--delta", default="1e-8")
+    parser.add_argument("--choices", action="store_true")
+    chosen = parser.parse_args()
+    budget = ul.Budget(epsilon=chosen.epsilon, delta=chosen.delta)
+    mechanism = find_then_count_for_budget(budget, Weighing(ITEMS)).mechanism
+    print_header("Values released, and mean error against the true count", ("duckdb", "numpy", "pyarrow"))
+    print(f"ε = {chosen.epsilon}, δ = {chosen.delta}, {chosen.runs} runs each; 0.8·s weighs {NOISE_WEIGHT}")
+    print(f"| table | find, then count | {' | '.join(f'Algorithm 1, {n} items' for n in HISTOGRAMS)} |")
+    print(f"|---|{'---:|' * (1 + len(HISTOGRAMS))}")
+    values, errors = {}, {}
+    for rows in (one for one in TABLES if one.name in chosen.tables):
+        true, private = true_counts(rows), ul.table(rows.relation(), user="user")
+        if chosen.choices:
+            print(choices(rows, mechanism, true), flush=True)
+            continue
+        plan = private.release_with(rows.item, mechanism=mechanism, at_delta=budget.delta)
+        ours = measured(plan.run, rows.item, true, chosen.runs)
+        classical = [
+            measured(
+                private.histogram(rows.item, budget=budget, items_per_user=n).run, rows.item, true, chosen.runs
+            )
+            for n in HISTOGRAMS
+        ]
+        print(f"| {rows.name} | {ours.cell} | {' | '.join(one.cell for one in classical)} |", flush=True)
+        if rows.name in VALUES:
+            values[rows.name], errors[rows.name] = ours.values / VALUES[rows.name], ours.error / ERRORS[rows.name]
+    if not chosen.choices and (chosen.epsilon, chosen.delta) == ("1", "1e-8"):
+        print(Target("values, against what the table should have", 1, at_most=False, measured=values).verdict())
+        print(Target("mean error, against what it may be", 1, at_most=True, measured=errors).verdict())
+
+
+if __name__ == "__main__":
+    main()
