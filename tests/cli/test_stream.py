@@ -33,7 +33,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def created(folder: Path, *words: object) -> Done:
-    return unlisted("stream", "create", folder, "--rounds", 6, "--items-per-event", 2, *BUDGET, *words)
+    unit = () if "--unit" in words else ("--unit", "event")
+    return unlisted("stream", "create", folder, "--rounds", 6, "--items-per-event", 2, *BUDGET, *unit, *words)
 
 
 def test_a_stream_is_what_python_creates(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ def settings(**changed: Any) -> Settings:
         "items_per_event": 3,
         "count_per_item": 1,
         "unit": "event",
+        "noise": "tree",
         "rounds_per_user": None,
         "display": "live",
         "release_every": 1,

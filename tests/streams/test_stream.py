@@ -30,14 +30,14 @@ def drawn(chart: Any) -> list[dict]:
 class TestCreating:
     def test_a_stream_keeps_its_budget_for_life(self, tmp_path: Path) -> None:
         for name, budget in {"a": BUDGET, "b": ul.Budget(epsilon=2, delta="1e-6")}.items():
-            stream = Stream.create(tmp_path / name, rounds=7, items_per_event=2, budget=budget)
+            stream = Stream.create(tmp_path / name, rounds=7, unit="event", items_per_event=2, budget=budget)
             assert budget.allows(stream.guarantee)
             assert Stream.open(tmp_path / name).guarantee == stream.guarantee
 
     def test_what_is_said_is_kept_and_shown(self, tmp_path: Path) -> None:
         options = {"display": "sticky", "release_every": 2, "count_per_item": 4, "user": "who", "where": "x > 1"}
         stream = Stream.create(
-            tmp_path / "s", rounds=8, items_per_event=2, budget=BUDGET, item=["a", "b"], **options
+            tmp_path / "s", rounds=8, unit="event", items_per_event=2, budget=BUDGET, item=["a", "b"], **options
         )
         again = Stream.open(tmp_path / "s").settings
         assert again == stream.settings
@@ -66,14 +66,14 @@ class TestCreating:
         brook(tmp_path / "s").push({"a": 9})
         before = files_of(tmp_path / "s")
         with pytest.raises(InvalidArgumentError, match="does not exist yet"):
-            Stream.create(tmp_path / "s", rounds=3, items_per_event=1, budget=BUDGET)
+            Stream.create(tmp_path / "s", rounds=3, unit="event", items_per_event=1, budget=BUDGET)
         assert files_of(tmp_path / "s") == before
 
     def test_a_refused_stream_leaves_nothing_behind(self, tmp_path: Path) -> None:
         with pytest.raises(InvalidArgumentError, match="The folder that it should be in does not exist"):
-            Stream.create(tmp_path / "no" / "such" / "s", rounds=3, items_per_event=1, budget=BUDGET)
+            Stream.create(tmp_path / "no" / "such" / "s", rounds=3, unit="event", items_per_event=1, budget=BUDGET)
         with pytest.raises(InvalidArgumentError):
-            Stream.create(tmp_path / "s", rounds=0, items_per_event=1, budget=BUDGET)
+            Stream.create(tmp_path / "s", rounds=0, unit="event", items_per_event=1, budget=BUDGET)
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize(
@@ -86,7 +86,9 @@ class TestCreating:
             ({"count_per_item": 0}, "count_per_item = 0"),
             ({"budget": 1}, "budget = 1"),
             ({"unit": "row"}, "unit = 'row'"),
-            ({"unit": "user"}, "rounds_per_user = None"),
+            ({"unit": None}, "unit = None is not allowed.+Who is to be protected.+'user' protects a person over"),
+            ({"noise": "white"}, "noise = 'white'"),
+            ({"unit": "user"}, "rounds_per_user is missing"),
             ({"rounds_per_user": 2}, "rounds_per_user = 2"),
             ({"unit": "user", "rounds_per_user": 0}, "rounds_per_user = 0"),
             ({"unit": "user", "rounds_per_user": 9}, "rounds_per_user = 9"),
@@ -99,7 +101,6 @@ class TestCreating:
             ({"user": ""}, "user = ''"),
             ({"source": 3}, "source = 3"),
             ({"max_label_bytes": 0}, "max_label_bytes = 0"),
-            ({"wheer": "x > 1"}, "wheer = "),
             ({"where": "x >"}, "where = 'x >'"),
             ({"where": "x > 1; y"}, "where = "),
             ({"where": ";"}, "`;` is not allowed here"),
@@ -113,7 +114,7 @@ class TestCreating:
         ids=str,
     )
     def test_refusals(self, tmp_path: Path, said: dict, refused: str) -> None:
-        asked = {"rounds": 8, "items_per_event": 2, "budget": BUDGET} | said
+        asked = {"rounds": 8, "unit": "event", "items_per_event": 2, "budget": BUDGET} | said
         with pytest.raises(InvalidArgumentError, match=refused):
             Stream.create(tmp_path / "s", **asked)
         assert list(tmp_path.iterdir()) == []
@@ -368,7 +369,7 @@ class TestReading:
 def test_an_empty_release_looks_the_same_whatever_it_does_not_show(tmp_path: Path) -> None:
     releases = []
     for place, lone in enumerate(({}, {7: 1}, {"seven": 1})):
-        stream = Stream.create(tmp_path / str(place), rounds=2, items_per_event=1, budget=BUDGET)
+        stream = Stream.create(tmp_path / str(place), rounds=2, unit="event", items_per_event=1, budget=BUDGET)
         releases.append(stream.push(lone))
     assert len({(len(one), str(one.to_arrow().schema)) for one in releases}) == 1
 

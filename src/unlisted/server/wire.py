@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, create_model
 
-from unlisted.query.options import AMOUNTS, Option
-from unlisted.query.questions import KINDS, own_options
+from unlisted.query.options import AMOUNTS, Option, own_options
+from unlisted.query.questions import KINDS
 from unlisted.server.questions import Asked
 
 Positive = (

@@ -26,7 +26,9 @@ def stream_subject(name: str, folder: Path, budget: Budget, pairs: list[Pair]) -
     numbers, rounds = itertools.count(1), len(pairs[0].left)
 
     def created() -> Stream:
-        return Stream.create(folder / f"stream {next(numbers)}", rounds=rounds, items_per_event=1, budget=budget)
+        return Stream.create(
+            folder / f"stream {next(numbers)}", rounds=rounds, unit="event", items_per_event=1, budget=budget
+        )
 
     def run(data: Rounds) -> Output:
         stream = created()
