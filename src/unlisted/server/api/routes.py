@@ -17,8 +17,7 @@ from starlette.responses import Response
 
 from unlisted import __version__
 from unlisted.errors import AccessError
-from unlisted.ledger.export import entry_as_dict
-from unlisted.ledger.showing import balance_as_dict
+from unlisted.ledger.display import balance_as_dict
 from unlisted.query.remote_table import STAMP_HEADER
 from unlisted.release.charts import chart_bytes
 from unlisted.server.api import schemas
@@ -153,7 +152,7 @@ def history(
 ) -> Response:
     """Show what happened, oldest first: to the key's account, or all for an admin."""
     found = (one for one in service_of(request).history(caller, name) if one.number > after)
-    return json_response([entry_as_dict(one) for one, _ in zip(found, range(most), strict=False)])
+    return json_response([one.as_dict() for one, _ in zip(found, range(most), strict=False)])
 
 
 async def _planned(request: Request, caller: Caller, name: str, question: schemas.QuestionBody) -> Planned:

@@ -12,12 +12,9 @@ from fastapi import APIRouter
 from markupsafe import Markup
 from starlette.responses import Response
 
-from unlisted.ledger.account import Balance
-from unlisted.ledger.allowances import Failures
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.entries import Entry
-from unlisted.ledger.export import entry_as_dict
-from unlisted.ledger.state import DatasetState
+from unlisted.ledger.state import Balance, DatasetState, Failures
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.release.charts import spending_chart
 from unlisted.server.console.charts import picture
@@ -120,7 +117,7 @@ def _book(visit: SignedIn, name: str) -> Book:
     service, caller = visit.service, visit.caller
     balances = service.balances(caller, name) if caller.is_admin else [service.balance(caller, name)]
     entries = service.history(caller, name)
-    spent = [entry_as_dict(entry) for entry in entries if entry.kind in _SPENT]
+    spent = [entry.as_dict() for entry in entries if entry.kind in _SPENT]
     return Book(
         name=name,
         shared=dataset_part(balances[0].dataset) if balances else None,
