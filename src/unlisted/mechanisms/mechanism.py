@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
-from unlisted.counts.weight_oracle import Scales
+from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.mechanisms.accuracy import Accuracy
 from unlisted.mechanisms.answer import Answer
 from unlisted.noise.bits import Bits
@@ -54,7 +54,7 @@ class CountSource(Protocol):
         """Return the `fetched` + 1 largest counts."""
         ...
 
-    def weights(self) -> AbstractContextManager[Scales]:
+    def weights(self) -> AbstractContextManager[WeightOracle]:
         """Return what weighs labels, round after round."""
         ...
 
@@ -93,7 +93,7 @@ class LargestCounts:
 class Weights:
     """The weights of labels, which each user's items share."""
 
-    def read(self, source: CountSource) -> AbstractContextManager[Scales]:
+    def read(self, source: CountSource) -> AbstractContextManager[WeightOracle]:
         """Get what weighs labels."""
         return source.weights()
 
