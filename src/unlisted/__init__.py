@@ -110,7 +110,7 @@ __all__ = [
 
 
 _LATER = {
-    "Ledger": "unlisted.ledger.extra",
+    "Ledger": "unlisted.ledger",
     "Stream": "unlisted.streams.stream",
     "connect": "unlisted.query.remote_table",
 }
