@@ -17,7 +17,7 @@ from unlisted.audit.laws.histograms import in_order
 from unlisted.audit.laws.labels import Crowd, label_selection_law
 from unlisted.audit.laws.noise import noise_law
 from unlisted.audit.laws.output_law import OutputLaw, independent
-from unlisted.mechanisms.partition_selection.find_then_count import FindThenCount
+from unlisted.mechanisms.partition_selection.then_count import FindThenCount
 from unlisted.mechanisms.partition_selection.user_sizes import SizesOfUsers, size_ends
 
 Labels = tuple[str, ...]

@@ -19,9 +19,9 @@ from unlisted.audit.mutants.mutant import Mutant, Noise
 from unlisted.audit.subject import OpenBits, Pair, Subject
 from unlisted.audit.subjects.labels import joined
 from unlisted.counts.weights import UNIT, Weighing
-from unlisted.mechanisms.partition_selection.find_then_count import FindThenCount
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
+from unlisted.mechanisms.partition_selection.then_count import FindThenCount
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Guarantee
 

@@ -23,8 +23,8 @@ from unlisted.audit.mutants.mutant import Mutant, Uniform
 from unlisted.audit.subject import OpenBits, Pair, Subject
 from unlisted.audit.subjects.labels import joined
 from unlisted.counts.weights import UNIT, Rerouting, Weighing
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 
 Weigh = Callable[[Crowd], Weights]

@@ -13,11 +13,11 @@ from unlisted.audit.mutants.mutant import FAR, LAPLACE, ONE, Mutant, Uniform
 from unlisted.audit.mutants.thresholds import histogram_run
 from unlisted.audit.subject import OpenBits, Pair, Subject
 from unlisted.audit.subjects.batches import threshold_histogram_batch, top_k_batch
-from unlisted.mechanisms.pricing import with_escape
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.law import Law
+from unlisted.noise.on_counts import with_escape
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 from unlisted.privacy.rounding import exp_down
 from unlisted.privacy.sensitivity import Sensitivity

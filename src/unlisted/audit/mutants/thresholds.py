@@ -11,11 +11,11 @@ from unlisted.audit.laws.output_law import OutputLaw
 from unlisted.audit.mutants.mutant import LAPLACE, ONE, Mutant, Noise, Rows, released, rows_by_count
 from unlisted.audit.subject import OpenBits, Pair, Run, Subject
 from unlisted.audit.subjects.batches import top_histogram_batch
-from unlisted.mechanisms.pricing import with_escape
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.law import Law
+from unlisted.noise.on_counts import with_escape
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
 

@@ -28,9 +28,9 @@ from unlisted.audit.subjects.labels import (
     oracle_of,
 )
 from unlisted.counts.weights import UNIT, Weighing
-from unlisted.mechanisms.partition_selection.find_then_count import FindThenCount
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
+from unlisted.mechanisms.partition_selection.then_count import FindThenCount
 from unlisted.noise.bits import fresh_bits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 

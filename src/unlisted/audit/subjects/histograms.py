@@ -19,8 +19,8 @@ from unlisted.audit.subjects.neighbours import (
     tied_at_the_cut,
 )
 from unlisted.counts.bounded_counts import BoundedCounts
-from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.mechanism import Answer
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import TopK

@@ -36,10 +36,10 @@ from unlisted.audit.subjects.neighbours import (
 from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts
 from unlisted.counts.weight_oracle import ListedWeights
 from unlisted.counts.weights import UNIT, Weighing
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.privacy.sensitivity import Sensitivity
 
