@@ -42,14 +42,12 @@ class TestCreating:
         again = Stream.open(tmp_path / "s").settings
         assert again == stream.settings
         assert {name: getattr(again, name) for name in options} == options
-        assert (again.item, again.mechanism.steps, again.question.rows_per_item) == (("a", "b"), 4, 4)
+        assert (again.item, again.mechanism.steps, again.count_query.rows_per_item) == (("a", "b"), 4, 4)
         lines = repr(stream).splitlines()
         assert lines[0] == "Stream: round 0 of 8"
         assert "one user's rows in one round, at most 2 items" in lines[2]
         assert lines[3].startswith("Thresholds: ")
-        assert (
-            repr(brook(tmp_path / "t", thresholds=(5, 5, 5))).splitlines()[3].startswith("Threshold: 5    Noise")
-        )
+        assert repr(brook(tmp_path / "t", threshold=5)).splitlines()[3].startswith("Threshold: 5    Noise")
 
     def test_the_folder_is_private(self, tmp_path: Path) -> None:
         brook(tmp_path / "s").push({"a": 9})
@@ -58,7 +56,7 @@ class TestCreating:
             assert path.stat().st_mode & 0o077 == 0, path.name
 
     def test_two_streams_have_different_noise(self, tmp_path: Path) -> None:
-        wide = {"variance": Fraction(10**6), "thresholds": (1, 1, 1)}
+        wide = {"variance": Fraction(10**6), "threshold": 1}
         one, other = (brook(tmp_path / name, **wide).push({str(i): 5000 for i in range(20)}) for name in "ab")
         assert shown(one) != shown(other)
 
@@ -292,7 +290,7 @@ class TestOnce:
 
     def test_the_same_key_and_contents_make_the_same_folder(self, tmp_path: Path) -> None:
         """A copy of the folder that goes the same way becomes the same; another way meets other noise."""
-        wide = {"variance": Fraction(10**4), "thresholds": (1, 1, 1)}
+        wide = {"variance": Fraction(10**4), "threshold": 1}
         labels = {f"label {i}": 500 for i in range(30)}
         stream = brook(tmp_path / "s", **wide)
         for copy in "ab":
@@ -359,7 +357,7 @@ class TestReading:
         assert b"PLANTED" in (tmp_path / "s" / "journal").read_bytes()
 
     def test_a_kept_item_has_a_plain_interval(self, tmp_path: Path) -> None:
-        stream = quiet_brook(tmp_path / "s", display="sticky", rounds=7, thresholds=(10, 60, 60))
+        stream = quiet_brook(tmp_path / "s", display="sticky", rounds=7, noise="tree", thresholds=(10, 60, 60))
         for one in ({"a": 20}, {"b": 20}, {"a": 1}):
             release = stream.push(one)
         assert shown(release) == [("a", 21), ("b", 20)]

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from unlisted.cli.budgets import FormatOption, ListChoice
-from unlisted.cli.groups import grouped
+from unlisted.cli.exits import stoppable
 from unlisted.cli.options import (
     SOURCE_PANEL,
     BudgetOptions,
@@ -19,9 +19,9 @@ from unlisted.cli.options import (
     PayerOptions,
     SourceOptions,
     as_field,
+    grouped,
 )
 from unlisted.cli.output import check_writable, working, write_file, write_release
-from unlisted.cli.stopping import stoppable
 from unlisted.errors import EventLevelWarning, InvalidArgumentError
 from unlisted.query.options import defaults_of, own_options
 from unlisted.release.export import as_json

@@ -25,8 +25,8 @@ from unlisted.counts.readable import readable
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.continual.stream_state import digest_of, in_order
 from unlisted.noise.keyed import NoiseKey
+from unlisted.query.data import REHEARSED
 from unlisted.query.private_table import PrivateTable
-from unlisted.query.rehearsals import REHEARSED
 from unlisted.release.release import Release
 from unlisted.streams.contributions import TAG, Contributions, as_labels
 from unlisted.streams.releases import released

@@ -23,9 +23,9 @@ from unlisted.mechanisms.continual.binary_tree import (
 )
 from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram, Display, StepNoise
 from unlisted.mechanisms.continual.label_table import Column
-from unlisted.mechanisms.pricing import noise_price
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey, Tags
+from unlisted.noise.on_counts import noise_price
 from unlisted.privacy.calibrate import Calibrated, Family, calibrate
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.numbers import whole

@@ -17,11 +17,11 @@ import numpy as np
 
 from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts, add_noise
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.continual.stream_state import StreamNoise, StreamState
-from unlisted.mechanisms.pricing import with_escape
+from unlisted.mechanisms.mechanism import Answer
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
+from unlisted.noise.on_counts import with_escape
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.numbers import whole
 from unlisted.privacy.sensitivity import Sensitivity
