@@ -28,8 +28,8 @@ from unlisted.query.plan import Plan
 from unlisted.release.release import Release
 from unlisted.server.config import Limits
 from unlisted.server.fixed_time import FixedTime, PaysAtFixedTime
-from unlisted.tables.cancelling import Cancellation
 from unlisted.tables.failures import OWNER_LOG
+from unlisted.tables.stopping import Cancellation
 
 Gone = Callable[[], Awaitable[None]]
 """Waits until the caller has left."""
