@@ -26,9 +26,9 @@ from unlisted.audit.normal_chances import chance_above
 from unlisted.audit.output_law import OutputLaw
 from unlisted.audit.subject import BOTTOM
 from unlisted.counts.weights import UNIT, GivingBack, Weighing
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 
 CROWD = {"a": 2, "ab": 3, "abc": 1, "c": 1}
 PLAIN, MANY = 1500, 100_000

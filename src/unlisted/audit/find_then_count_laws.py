@@ -24,7 +24,7 @@ from unlisted.audit.noise_masses import noise_law
 from unlisted.audit.output_law import OutputLaw, independent
 from unlisted.audit.subject import Batch, Data, Pair, Subject
 from unlisted.counts.weights import UNIT
-from unlisted.mechanisms.partition_selection.find_then_count import FindThenCount
+from unlisted.mechanisms.partition_selection.then_count import FindThenCount
 from unlisted.mechanisms.partition_selection.user_sizes import SizesOfUsers, size_ends
 from unlisted.noise.bits import fresh_bits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian

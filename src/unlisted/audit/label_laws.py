@@ -18,9 +18,9 @@ from unlisted.audit.output_law import ALL, DOWN, NONE, OutputLaw, independent
 from unlisted.audit.ranking_laws import draws
 from unlisted.audit.subject import BOTTOM
 from unlisted.counts.weights import UNIT, GivingBack, Weighing
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 
 Crowd = Mapping[str, int]
 """How many users have exactly the labels of a word, which are its letters."""

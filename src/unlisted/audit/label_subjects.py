@@ -28,9 +28,9 @@ from unlisted.audit.subject import BOTTOM, Batch, Data, Pair, Subject
 from unlisted.counts.bounded_counts import LARGEST_COUNT
 from unlisted.counts.listed_weights import ListedScales
 from unlisted.counts.weights import UNIT
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 from unlisted.noise.bits import Bits, fresh_bits
 
 OpenBits = Callable[[], Bits]

@@ -25,13 +25,13 @@ from unlisted.audit.subject import BOTTOM, Pair, Subject
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.weights import UNIT, GivingBack, Weighing
 from unlisted.errors import BudgetRefusedError
-from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
-from unlisted.mechanisms.partition_selection.find_then_count import FindThenCount
+from unlisted.mechanisms.mechanism import Answer
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
+from unlisted.mechanisms.partition_selection.then_count import FindThenCount
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram

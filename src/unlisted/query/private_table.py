@@ -16,7 +16,8 @@ from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.numbers import Number, failure_probability
 from unlisted.query.asking import Askable
 from unlisted.query.charging import Payer
-from unlisted.query.plan import Data, Plan, Rehearsal
+from unlisted.query.data import Data, Rehearsal
+from unlisted.query.plan import Plan
 from unlisted.query.planner import make_plan, plan_of
 from unlisted.query.questions import Item, Question
 from unlisted.tables.bounding import fresh_secret

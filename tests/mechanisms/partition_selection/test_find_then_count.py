@@ -27,15 +27,14 @@ from unlisted.audit.subject import Pair
 from unlisted.counts.listed_weights import ListedScales
 from unlisted.counts.weights import UNIT, Weighing
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.partition_selection.find_then_count import FindThenCount
-from unlisted.mechanisms.partition_selection.find_then_count_calibration import (
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
+from unlisted.mechanisms.partition_selection.then_count import (
     COUNTS_SHARE,
     LABELS_SHARE,
     SIZES_SHARE,
-    find_then_count_for_budget,
+    FindThenCount,
 )
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 from unlisted.noise.gaussian_dp import mu_squared_of_discrete_gaussian_up, mu_squared_of_gaussian_counts_up
 from unlisted.noise.normal_shift import normal_delta_up
 from unlisted.privacy.guarantee import Budget
@@ -231,7 +230,7 @@ class TestCalibration:
     )
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace"])
     def test_a_budget_is_used_up_and_not_more(self, budget: Budget, one_shot: bool, adjacency: Adjacency) -> None:
-        found = find_then_count_for_budget(budget, Weighing(100, adjacency=adjacency), one_shot=one_shot)
+        found = FindThenCount.for_budget(budget, Weighing(100, adjacency=adjacency), one_shot=one_shot)
         promised = found.mechanism.guarantee()
         assert budget.allows(promised)
         assert (promised.direct is not None) == (budget.epsilon is not None and one_shot)
@@ -241,7 +240,7 @@ class TestCalibration:
             assert promised.epsilon(budget.delta) > Fraction(99, 100) * budget.epsilon
 
     def test_every_step_has_its_share(self) -> None:
-        chosen = find_then_count_for_budget(Budget(rho="0.02", delta="1e-8"), Weighing(100)).mechanism
+        chosen = FindThenCount.for_budget(Budget(rho="0.02", delta="1e-8"), Weighing(100)).mechanism
         rho = chosen.guarantee().rho
         parts = chosen.selection.guarantee().rho, chosen.sizes_rho, chosen.counts_rho
         assert [float(part / rho) for part in parts] == pytest.approx([0.7, 0.01, 0.29], rel=1e-5)
@@ -253,17 +252,17 @@ class TestCalibration:
 
     def test_one_shot_needs_less_than_the_way_through_rho(self) -> None:
         budget = Budget(epsilon=1, delta="1e-8")
-        once, paid = (find_then_count_for_budget(budget, Weighing(100), one_shot=way) for way in (True, False))
+        once, paid = (FindThenCount.for_budget(budget, Weighing(100), one_shot=way) for way in (True, False))
         assert once.mechanism.selection.last.threshold < paid.mechanism.selection.last.threshold
         assert once.mechanism.counts_variance < paid.mechanism.counts_variance
         assert "by its exact δ" in once.reason
         assert "by ρ converted" in paid.reason
 
     def test_users_needed_are_said_for_one_ten_and_a_hundred_items(self) -> None:
-        accuracy = find_then_count_for_budget(Budget(epsilon=1, delta="1e-8"), Weighing(100)).mechanism.accuracy()
+        accuracy = FindThenCount.for_budget(Budget(epsilon=1, delta="1e-8"), Weighing(100)).mechanism.accuracy()
         assert list(accuracy.between) == [10]
         assert accuracy.at_best[50] < accuracy.between[10][50] < accuracy.needed[50]
-        few = find_then_count_for_budget(Budget(epsilon=1, delta="1e-8"), Weighing(5)).mechanism.accuracy()
+        few = FindThenCount.for_budget(Budget(epsilon=1, delta="1e-8"), Weighing(5)).mechanism.accuracy()
         assert few.between == {}
 
 

@@ -10,10 +10,9 @@ from tests.fixtures.known_bits import KnownBits
 from unlisted.counts.listed_weights import ListedScales
 from unlisted.counts.weights import UNIT, Weighing
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
-from unlisted.mechanisms.partition_selection.then_rank_calibration import LABELS_SHARE, label_ranking_for_budget
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
+from unlisted.mechanisms.partition_selection.then_rank import LABELS_SHARE, LabelRanking
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.sensitivity import Adjacency
@@ -78,7 +77,7 @@ def test_a_draw_has_the_range_of_what_one_user_moves(adjacency: Adjacency, lengt
 @pytest.mark.parametrize("budget", BUDGETS, ids=["epsilon", "rho"])
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace"])
 def test_a_budget_is_kept_and_nearly_used_up(budget: Budget, counts: bool, adjacency: Adjacency) -> None:
-    found = label_ranking_for_budget(budget, Weighing(20, adjacency=adjacency), 10, counts=counts).mechanism
+    found = LabelRanking.for_budget(budget, Weighing(20, adjacency=adjacency), 10, counts=counts).mechanism
     promised = found.guarantee()
     assert budget.allows(promised)
     assert found.selection.guarantee().rho == pytest.approx(float(promised.rho * LABELS_SHARE), rel=1e-3)

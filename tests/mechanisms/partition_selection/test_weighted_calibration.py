@@ -10,8 +10,8 @@ import pytest
 
 from unlisted.counts.weights import LARGEST_ITEMS, UNIT, Weighing
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.partition_selection.weighted_calibration import ROUNDS, Method, labels_for_budget
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
+from unlisted.mechanisms.partition_selection.rounds_for_budget import ROUNDS, Method, labels_for_budget
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.sensitivity import Adjacency
 

@@ -16,7 +16,7 @@ from tests.statistical.goodness import accepts, as_numbers, g_test, rejects
 from unlisted.counts.listed_weights import ListedScales
 from unlisted.counts.weights import UNIT, GivingBack, Weighing, full_weight
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
 from unlisted.noise.normal_shift import normal_about, normal_delta_up
 from unlisted.privacy.rounding import log_up
 

@@ -16,8 +16,8 @@ from tests.privacy.high_precision import slow
 from unlisted.counts.listed_weights import ListedScales
 from unlisted.counts.weights import UNIT, GivingBack, Weighing, full_weight
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
 from unlisted.noise.normal_shift import normal_about, normal_delta_up
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 from unlisted.privacy.rounding import log_down

@@ -19,9 +19,9 @@ from unlisted.audit.noise_masses import noise_law
 from unlisted.audit.output_law import OutputLaw, independent
 from unlisted.audit.subject import Pair, Subject
 from unlisted.counts.weights import UNIT, Weighing
-from unlisted.mechanisms.partition_selection.find_then_count import FindThenCount
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
+from unlisted.mechanisms.partition_selection.then_count import FindThenCount
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Guarantee
 

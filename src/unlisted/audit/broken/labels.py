@@ -23,8 +23,8 @@ from unlisted.audit.label_subjects import joined
 from unlisted.audit.output_law import OutputLaw
 from unlisted.audit.subject import Pair, Subject
 from unlisted.counts.weights import UNIT, GivingBack, Weighing
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 
 Weigh = Callable[[Crowd], Weights]

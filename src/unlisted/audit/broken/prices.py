@@ -14,11 +14,11 @@ from unlisted.audit.histogram_laws import threshold_histogram_law
 from unlisted.audit.output_law import OutputLaw
 from unlisted.audit.ranking_laws import top_k_law
 from unlisted.audit.subject import Pair, Subject
-from unlisted.mechanisms.pricing import with_escape
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.law import Law
+from unlisted.noise.on_counts import with_escape
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 from unlisted.privacy.rounding import exp_down
 from unlisted.privacy.sensitivity import Sensitivity

@@ -10,10 +10,10 @@ from unlisted.audit.histogram_laws import rows_over, threshold_histogram_law
 from unlisted.audit.noise_masses import noise_law
 from unlisted.audit.output_law import OutputLaw
 from unlisted.audit.subject import Pair, Run, Subject
-from unlisted.mechanisms.pricing import with_escape
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.law import Law
+from unlisted.noise.on_counts import with_escape
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
 

@@ -21,10 +21,8 @@ from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.accuracy import PERCENTS, Accuracy
-from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.lazy_tail import SELDOM
-from unlisted.mechanisms.mechanism import AllCounts, Description, Mechanism
+from unlisted.mechanisms.mechanism import PERCENTS, Accuracy, AllCounts, Answer, Description, Mechanism
 from unlisted.noise import lazy
 from unlisted.noise.binomial import binomial, subset
 from unlisted.noise.bits import Bits, fresh_bits

@@ -1,8 +1,7 @@
-"""Between the store's rows and the ledger's records: reading them, and saying what is to be written."""
+"""What the store's rows say: data sets and accounts as they stand, entries, open reservations."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import replace
@@ -14,13 +13,11 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from unlisted.errors import LedgerError
-from unlisted.ledger.allowances import Failures
 from unlisted.ledger.amounts import Amount
-from unlisted.ledger.entries import Entry, canonical
+from unlisted.ledger.entries import Entry
 from unlisted.ledger.schema import accounts, datasets, entries, questions
-from unlisted.ledger.state import AccountState, DatasetState, Held, State
+from unlisted.ledger.state import AccountState, DatasetState, Failures, Held, State
 from unlisted.ledger.terms import Terms
-from unlisted.ledger.writes import Write
 
 # What every payment says is built once: SQLAlchemy takes longer to build a statement than SQLite to run it.
 _DATASET = sa.select(datasets).where(datasets.c.name == sa.bindparam("name"))
@@ -73,26 +70,6 @@ def read_locked(connection: Connection, named: Collection[str], *, waits: bool =
     return list(states.values())
 
 
-def written_dataset(state: DatasetState, *, new: bool) -> Write:
-    """Say where a data set stands."""
-    values = {
-        "unit": state.unit,
-        "adjacency": state.adjacency,
-        "source": state.source,
-        "version": state.version,
-        **_amount("", state.total),
-        **_amount("_used", state.used),
-        **_amount("_reserved", state.reserved),
-        **_failures(state.failures),
-        "shares_source": state.shares_source,
-        "last_number": state.last_number,
-        "last_hash": state.last_hash,
-        "last_time": state.last_time,
-    }
-    name = {"name": state.name}
-    return Write(datasets, {**name, **values}) if new else Write(datasets, values, name)
-
-
 def read_account(connection: Connection, name: str) -> tuple[str, AccountState] | None:
     """Read an account's data set and where it stands."""
     row = connection.execute(_ACCOUNT, {"name": name}).one_or_none()
@@ -105,44 +82,6 @@ def read_accounts(connection: Connection, dataset: str | None = None) -> list[tu
     if dataset is not None:
         query = query.where(accounts.c.dataset == dataset)
     return [(row.dataset, _account(row)) for row in connection.execute(query)]
-
-
-def written_account(dataset: str, state: AccountState, *, new: bool) -> Write:
-    """Say where an account stands."""
-    values = {
-        "closed": state.closed,
-        **_amount("_used", state.used),
-        **_amount("_reserved", state.reserved),
-        "period_name": state.period_name,
-        "period_rho": state.period_used.texts[0],
-        "period_delta": state.period_used.texts[1],
-        **_failures(state.failures),
-    }
-    if not new:
-        return Write(accounts, values, {"name": state.name})
-    fixed = {"name": state.name, "dataset": dataset, "terms": canonical(state.terms.as_dict())}
-    return Write(accounts, {**fixed, **values})
-
-
-def written_entry(entry: Entry) -> Write:
-    """Say an entry at the end of its chain; its number can be taken only once."""
-    rho, delta = entry.amount.texts
-    return Write(
-        entries,
-        {
-            "dataset": entry.dataset,
-            "number": entry.number,
-            "kind": entry.kind,
-            "time": entry.time,
-            "account": entry.account,
-            "reservation": entry.reservation,
-            "rho": rho,
-            "delta": delta,
-            "body": canonical(entry.body),
-            "previous": entry.previous,
-            "hash": entry.hash,
-        },
-    )
 
 
 def read_entries(
@@ -169,21 +108,6 @@ def read_held(connection: Connection, dataset: str, reservation: int) -> Held | 
     """Read a reservation, if it is still open."""
     row = connection.execute(_HELD, {"dataset": dataset, "reservation": reservation}).one_or_none()
     return None if row is None else held(row)
-
-
-def asked_question(**values: object) -> Write:
-    """Say what was asked beside its reservation, while it is being answered."""
-    return Write(questions, {**values, "state": "open"})
-
-
-def ended_question(dataset: str, reservation: int, **values: object) -> Write:
-    """Say what became of an open question: its answer, or that there is none."""
-    return Write(questions, values, {"dataset": dataset, "reservation": reservation, "state": "open"})
-
-
-def key_digest(key: str | None) -> str | None:
-    """Return what the chain says of an idempotency key; one that is changed in the store is then found."""
-    return None if key is None else hashlib.sha256(key.encode()).hexdigest()
 
 
 _Record = TypeVar("_Record")
@@ -265,16 +189,3 @@ def held(row: Any) -> Held:
 def _row_of(table: sa.Table, values: Sequence[Any]) -> SimpleNamespace:
     """Return one table's part of a joined row, under the table's own names."""
     return SimpleNamespace(**dict(zip(table.c.keys(), values, strict=True)))
-
-
-def _amount(suffix: str, amount: Amount) -> dict[str, str]:
-    rho, delta = amount.texts
-    return {f"rho{suffix}": rho, f"delta{suffix}": delta}
-
-
-def _failures(failures: Failures) -> dict[str, int]:
-    return {
-        "failures_allowed": failures.allowed,
-        "failures_seen": failures.seen,
-        "questions_open": failures.open,
-    }

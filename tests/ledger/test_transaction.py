@@ -13,8 +13,8 @@ from tests.ledger.books import bill, budget, cost, delivers
 from unlisted.errors import LedgerError
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import accounts, datasets
+from unlisted.ledger.transaction import Write, write
 from unlisted.ledger.verify import verify
-from unlisted.ledger.writes import Write, write
 
 
 @contextmanager

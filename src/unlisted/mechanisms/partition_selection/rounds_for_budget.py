@@ -16,8 +16,8 @@ from typing import Any, Literal, TypeVar
 from unlisted.counts.weights import HEAVIEST, UNIT, GivingBack, Weighing
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.mechanism import Mechanism
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
 from unlisted.noise.normal_shift import normal_about, normal_delta_about
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.convert import delta_cks_up

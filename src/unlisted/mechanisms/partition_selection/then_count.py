@@ -1,4 +1,4 @@
-"""Find the labels, then count them without dropping anything. The proof is in find_then_count.md.
+"""Find the labels, then count them without dropping anything. The proof is in then_count.md.
 
 A histogram with a threshold keeps a few items of each user, so that few labels pass and all counts are low. Here
 the labels come first, in rounds with hints. Once they are released they are a list that everybody knows, and their
@@ -19,25 +19,32 @@ from numpy.typing import NDArray
 
 from unlisted.counts.bounded_counts import add_noise
 from unlisted.counts.weight_oracle import Scales
-from unlisted.counts.weights import MOST_LABELS
+from unlisted.counts.weights import MOST_LABELS, UNIT, Weighing
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.accuracy import Accuracy, all_needed
-from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.mechanism import Description, Interval, Mechanism, Weights
+from unlisted.mechanisms.mechanism import Accuracy, Answer, Description, Interval, Mechanism, Weights, all_needed
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
+from unlisted.mechanisms.partition_selection.rounds_for_budget import RoundsSearch, require_delta
 from unlisted.mechanisms.partition_selection.user_sizes import SizesOfUsers, by_class, size_ends, weights_of_sizes
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.gaussian_dp import mu_squared_of_gaussian_counts_up
 from unlisted.noise.normal_shift import normal_delta_up
+from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.encoding import Notation
-from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
+from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
 from unlisted.privacy.numbers import positive, whole
-from unlisted.privacy.rounding import log_down
+from unlisted.privacy.rounding import log_down, round_up
 from unlisted.privacy.sensitivity import Sensitivity
 
 GRAIN = 1 << 10
 """What a user who counts in full adds to a label: parts of a user are whole numbers of such grains."""
+
+LABELS_SHARE = Fraction(70, 100)
+SIZES_SHARE = Fraction(1, 100)
+COUNTS_SHARE = 1 - LABELS_SHARE - SIZES_SHARE
+"""The parts of ρ that find the labels, look at how many of them users have, and count."""
+
+_DIGITS = 9
 
 SPOKEN_OF = (1, 10, 100)
 """Users of so many items are those that a plan speaks of."""
@@ -70,6 +77,28 @@ class FindThenCount(Mechanism[Scales]):
         if self.selection.at_epsilon is not None:
             hint = "The whole has one: give at_epsilon here."
             raise InvalidArgumentError("selection", "with at_epsilon", "a selection without at_epsilon", hint)
+
+    @classmethod
+    def for_budget(cls, budget: Budget, weighing: Weighing, *, one_shot: bool = True) -> Calibrated[FindThenCount]:
+        """Return labels and counts inside a budget, and how it is shared.
+
+        A budget in (ε, δ) that is spent at once needs no way through ρ; one paid from an account, which counts ρ,
+        should say `one_shot=False`.
+        """
+        require_delta(budget)
+        at_epsilon = budget.epsilon if one_shot else None
+
+        def build(labels: LabelSelection, variance: Fraction) -> FindThenCount:
+            sizes, counts = (round_up(variance / share, _DIGITS) for share in (SIZES_SHARE, COUNTS_SHARE))
+            return cls(labels, sizes, counts, at_epsilon=at_epsilon)
+
+        search = RoundsSearch(budget, weighing, "hints", one_shot, LABELS_SHARE)
+        found = search.proved(search.best_exponent(), build)
+        threshold = f"{float(round_up(Fraction(found.selection.last.threshold, UNIT), 6)):.6g}"
+        way = "by ρ" if budget.epsilon is None else "by its exact δ" if one_shot else "by ρ converted"
+        labels, sizes, counts = (f"{float(share):.0%}" for share in (LABELS_SHARE, SIZES_SHARE, COUNTS_SHARE))
+        shares = f"{labels} of ρ finds labels, {sizes} says how many of them users have, {counts} counts"
+        return Calibrated(found, f"{shares}; threshold {threshold} in the last of 3 rounds, {way}")
 
     def needs(self) -> Weights:
         """Return that labels are to be weighed."""

@@ -1,12 +1,16 @@
-"""Two data sets about one source are two budgets for the same people, and what both spend adds up.
+"""What a data set is about: which users, which neighbours, which source. Other questions are refused.
 
-So a source belongs to one data set of a ledger, unless the owner said when the second was opened that it is meant.
-Data sets of ledgers from before this was asked go on; who looks at them is told.
+The owner says it when the data set is opened, and the first question fixes what was left open.
+
+Two data sets about one source are two budgets for the same people, and what both spend adds up. So a source
+belongs to one data set of a ledger, unless the owner said when the second was opened that it is meant. Data sets
+of ledgers from before this was asked go on; who looks at them is told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypedDict
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -14,6 +18,8 @@ from sqlalchemy import Connection
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger.schema import datasets
 from unlisted.ledger.state import DatasetState
+from unlisted.privacy.sensitivity import Adjacency
+from unlisted.query.charging import Bill
 
 NAMELESS = ("a data frame", "declared counts")
 """What sources are called that lie nowhere: two of one name need not be the same."""
@@ -21,6 +27,39 @@ NAMELESS = ("a data frame", "declared counts")
 _SAME = sa.select(datasets.c.name).where(
     datasets.c.source == sa.bindparam("source"), datasets.c.name != sa.bindparam("dataset")
 )
+
+
+class Declared(TypedDict, total=False):
+    """What the owner says of a data set: its user column, neighbours, source, version of the data.
+
+    And how many questions may fail, and whether another data set may be about the same source.
+    """
+
+    unit: str | None
+    adjacency: Adjacency | None
+    source: str | None
+    version: str | None
+    failures: int | None
+    shares_source: bool
+
+
+def require_name(argument: str, name: object) -> None:
+    """Refuse what is no name: names are shown in lines, and are looked for by whoever reads them."""
+    if not isinstance(name, str) or not name.strip() or len(name) > 200 or not name.isprintable():
+        raise InvalidArgumentError(argument, name, "a name of 1 to 200 printable characters")
+
+
+def require_same_subject(dataset: DatasetState, bill: Bill) -> None:
+    """Refuse a question that is about other users, other neighbours or another source than the data set's."""
+    for argument, fixed, asked in (
+        ("user", dataset.unit, bill.unit),
+        ("adjacency", dataset.adjacency, bill.adjacency),
+        ("source", dataset.source, bill.source),
+    ):
+        if fixed is not None and fixed != asked:
+            raise InvalidArgumentError(
+                argument, asked, f"{fixed!r}, which the data set {dataset.name!r} is about", "Nothing was charged."
+            )
 
 
 def require_own_source(connection: Connection, dataset: str, source: str | None, *, shares: bool) -> None:

@@ -6,8 +6,8 @@ import pytest
 from tests.ledger.books import bill, budget, delivers
 
 from unlisted.errors import InvalidArgumentError
+from unlisted.ledger.declarations import shared_warning, sharing
 from unlisted.ledger.schema import datasets
-from unlisted.ledger.sources import shared_warning, sharing
 from unlisted.ledger.verify import verify
 
 

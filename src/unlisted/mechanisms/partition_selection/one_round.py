@@ -1,4 +1,4 @@
-"""One round: the labels whose weight plus normal noise is above a threshold. The proof is in weighted_round.md."""
+"""One round: the labels whose weight plus normal noise is above a threshold. The proof is in one_round.md."""
 
 from __future__ import annotations
 

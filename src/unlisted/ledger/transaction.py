@@ -1,4 +1,4 @@
-"""The rows that a transaction writes, sent together: one statement on PostgreSQL, a few on SQLite.
+"""What a transaction does to one data set: its chain grows, the cached state moves with it, and rows are written.
 
 Each statement is a way to the server and back, during which a data set stays locked for everybody else. So on
 PostgreSQL all rows go into one: as plain values while each is the only one of its kind, and else as a list in JSON
@@ -8,18 +8,32 @@ cannot change rows inside a `WITH`: it gets a statement for each kind of row.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from unlisted.ledger.failures import RowChangedError
+from unlisted.errors import LedgerError
+from unlisted.ledger.amounts import NOTHING, Amount
+from unlisted.ledger.entries import Entry, Kind, canonical
+from unlisted.ledger.schema import accounts, datasets, entries, questions
+from unlisted.ledger.state import AccountState, DatasetState, Failures, State
+
+Now = Callable[[str], str]
+"""Returns the time of the next entry, given that of the last: the clock's, but never before the last entry's."""
 
 _HEAVY_BYTES = 100_000
 _Shape = tuple[sa.Table, tuple[str, ...], tuple[str, ...]]
+
+
+class RowChangedError(LedgerError):
+    """A row to change is not as it was. The transaction that found it out writes nothing."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +58,157 @@ class Write:
         """Return the values under names that no row of another place has."""
         changed = {_new(name, place): value for name, value in self.values.items()}
         return changed | {_old(name, place): value for name, value in self.found_by.items()}
+
+
+@dataclass
+class Change:
+    """A transaction on one data set, before it is written."""
+
+    connection: Connection
+    now: Now
+    state: State
+    entries: list[Entry] = field(default_factory=list)
+    questions: list[Write] = field(default_factory=list)
+
+    def account(self, name: str) -> AccountState:
+        """Return where an account stands now."""
+        return self.state.accounts[name]
+
+    def append(
+        self,
+        kind: Kind,
+        *,
+        account: str | None = None,
+        reservation: int | None = None,
+        amount: Amount = NOTHING,
+        body: dict[str, Any] | None = None,
+    ) -> Entry:
+        """Add an entry at the end of the chain."""
+        dataset = self.state.dataset
+        entry = Entry(
+            dataset=dataset.name,
+            number=dataset.last_number + 1,
+            kind=kind,
+            time=self.now(dataset.last_time),
+            account=account,
+            reservation=reservation,
+            amount=amount,
+            body=body or {},
+            previous=dataset.last_hash,
+        )
+        self.state = self.state.after(entry)
+        self.entries.append(entry)
+        return entry
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Take back what was added inside if it fails; what was added before stays."""
+        state, entries, questions = self.state, len(self.entries), len(self.questions)
+        try:
+            yield
+        except BaseException:
+            self.state = state
+            del self.entries[entries:]
+            del self.questions[questions:]
+            raise
+
+    def rows(self) -> list[Write]:
+        """Return what is to be written: the new entries, where all stand after them, and the questions."""
+        if not self.entries:
+            return []
+        dataset = self.state.dataset
+        opened = {entry.account for entry in self.entries if entry.kind == "opened"}
+        spoken_of = {entry.account: self.state.accounts[entry.account] for entry in self.entries if entry.account}
+        rows = [_written_dataset(dataset, new=None in opened)]
+        rows += [_written_account(dataset.name, one, new=name in opened) for name, one in spoken_of.items()]
+        rows += [_written_entry(entry) for entry in self.entries]
+        return rows + self.questions
+
+
+def asked_question(**values: object) -> Write:
+    """Say what was asked beside its reservation, while it is being answered."""
+    return Write(questions, {**values, "state": "open"})
+
+
+def ended_question(dataset: str, reservation: int, **values: object) -> Write:
+    """Say what became of an open question: its answer, or that there is none."""
+    return Write(questions, values, {"dataset": dataset, "reservation": reservation, "state": "open"})
+
+
+def key_digest(key: str | None) -> str | None:
+    """Return what the chain says of an idempotency key; one that is changed in the store is then found."""
+    return None if key is None else hashlib.sha256(key.encode()).hexdigest()
+
+
+def _written_dataset(state: DatasetState, *, new: bool) -> Write:
+    """Say where a data set stands."""
+    values = {
+        "unit": state.unit,
+        "adjacency": state.adjacency,
+        "source": state.source,
+        "version": state.version,
+        **_amount("", state.total),
+        **_amount("_used", state.used),
+        **_amount("_reserved", state.reserved),
+        **_failures(state.failures),
+        "shares_source": state.shares_source,
+        "last_number": state.last_number,
+        "last_hash": state.last_hash,
+        "last_time": state.last_time,
+    }
+    name = {"name": state.name}
+    return Write(datasets, {**name, **values}) if new else Write(datasets, values, name)
+
+
+def _written_account(dataset: str, state: AccountState, *, new: bool) -> Write:
+    """Say where an account stands."""
+    values = {
+        "closed": state.closed,
+        **_amount("_used", state.used),
+        **_amount("_reserved", state.reserved),
+        "period_name": state.period_name,
+        "period_rho": state.period_used.texts[0],
+        "period_delta": state.period_used.texts[1],
+        **_failures(state.failures),
+    }
+    if not new:
+        return Write(accounts, values, {"name": state.name})
+    fixed = {"name": state.name, "dataset": dataset, "terms": canonical(state.terms.as_dict())}
+    return Write(accounts, {**fixed, **values})
+
+
+def _written_entry(entry: Entry) -> Write:
+    """Say an entry at the end of its chain; its number can be taken only once."""
+    rho, delta = entry.amount.texts
+    return Write(
+        entries,
+        {
+            "dataset": entry.dataset,
+            "number": entry.number,
+            "kind": entry.kind,
+            "time": entry.time,
+            "account": entry.account,
+            "reservation": entry.reservation,
+            "rho": rho,
+            "delta": delta,
+            "body": canonical(entry.body),
+            "previous": entry.previous,
+            "hash": entry.hash,
+        },
+    )
+
+
+def _amount(suffix: str, amount: Amount) -> dict[str, str]:
+    rho, delta = amount.texts
+    return {f"rho{suffix}": rho, f"delta{suffix}": delta}
+
+
+def _failures(failures: Failures) -> dict[str, int]:
+    return {
+        "failures_allowed": failures.allowed,
+        "failures_seen": failures.seen,
+        "questions_open": failures.open,
+    }
 
 
 def write(connection: Connection, rows: Sequence[Write]) -> None:

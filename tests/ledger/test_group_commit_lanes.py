@@ -13,7 +13,7 @@ import pytest
 from tests.ledger.books import PATIENCE_SECONDS, eventually
 
 from unlisted.errors import UncertainError
-from unlisted.ledger.turns import MOST_TOGETHER, Outcome, Turns
+from unlisted.ledger.group_commit import MOST_TOGETHER, Outcome, Turns
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The labels that enough users share, and nothing else about them. The proof is in weighted_selection.md.
+"""The labels that enough users share, and nothing else about them. The proof is in rounds.md.
 
 One look with all of the budget, or several of which each leaves out what the ones before released (DP-SIPS): the
 common labels are found with little, and their users' weight then goes to the labels that are still in doubt. A
@@ -18,10 +18,8 @@ import pyarrow as pa
 from unlisted.counts.weight_oracle import Scales
 from unlisted.counts.weights import UNIT, full_weight
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.accuracy import Accuracy, Chance, all_needed
-from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.mechanism import Description, Mechanism, Weights
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
+from unlisted.mechanisms.mechanism import Accuracy, Answer, Chance, Description, Mechanism, Weights, all_needed
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.normal_shift import normal_delta_up
 from unlisted.privacy.encoding import Notation

@@ -13,8 +13,8 @@ from tests.ledger.books import PATIENCE_SECONDS, bill, budget, cost, delivers, e
 
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, LedgerError
 from unlisted.ledger.account import Account
-from unlisted.ledger.booking import Booking
-from unlisted.ledger.ending import forfeit
+from unlisted.ledger.group_commit import Booking
+from unlisted.ledger.leases import forfeit
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import datasets
 from unlisted.ledger.verify import verify
