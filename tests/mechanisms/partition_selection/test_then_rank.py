@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from tests.fixtures.known_bits import KnownBits
 
-from unlisted.counts.listed_weights import ListedScales
+from unlisted.counts.weight_oracle import ListedWeights
 from unlisted.counts.weights import UNIT, Weighing
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.partition_selection.one_round import LabelRound
@@ -33,15 +33,15 @@ def ranking(k: int, *, threshold: int = 3, epsilon: str = "5", counts: bool = Fa
 
 def test_labels_come_in_the_order_of_how_many_users_have_them() -> None:
     everyone = {user: ["tea" if user < 40 else "rice" if user < 60 else "salt"] for user in range(70)}
-    answer = ranking(2).release(ListedScales(everyone), KnownBits("order"))
+    answer = ranking(2).release(ListedWeights(everyone), KnownBits("order"))
     assert answer.labels.to_pylist() == ["tea", "rice"]
     assert answer.counts is None
     assert not answer.stopped
 
 
 def test_a_ranking_counts_every_user_though_labels_were_found_with_one_item_each() -> None:
-    # Every user of the scales keeps the first label of theirs; the counts are over all of them.
-    answer = ranking(3, counts=True).release(ListedScales(users(apple=10, bread=9)), KnownBits("all"))
+    # Every user of the oracle keeps the first label of theirs; the counts are over all of them.
+    answer = ranking(3, counts=True).release(ListedWeights(users(apple=10, bread=9)), KnownBits("all"))
     assert answer.labels.to_pylist() == ["apple"], "bread was never kept by anyone, so it is not among the labels"
     assert answer.counts is not None
     assert answer.counts.tolist() == [10]
@@ -50,19 +50,19 @@ def test_a_ranking_counts_every_user_though_labels_were_found_with_one_item_each
 
 def test_what_one_user_alone_has_is_never_ranked() -> None:
     everyone: dict[object, list[str]] = {user: ["tea"] for user in range(10)} | {"x": ["my pin is 1234"]}
-    answer = ranking(5).release(ListedScales(everyone), KnownBits("alone"))
+    answer = ranking(5).release(ListedWeights(everyone), KnownBits("alone"))
     assert answer.labels.to_pylist() == ["tea"]
 
 
 def test_only_draws_that_were_made_are_paid() -> None:
     asked = ranking(5)
-    answer = asked.release(ListedScales({user: ["tea"] for user in range(10)}), KnownBits("draws"))
+    answer = asked.release(ListedWeights({user: ["tea"] for user in range(10)}), KnownBits("draws"))
     assert asked.guarantee().rho - answer.spent.rho == 4 * asked.draw_price().rho
     assert answer.spent.delta == asked.guarantee().delta
 
 
 def test_no_users_no_labels_no_draws() -> None:
-    answer = ranking(5).release(ListedScales({"a": []}), KnownBits("nobody"))
+    answer = ranking(5).release(ListedWeights({"a": []}), KnownBits("nobody"))
     assert len(answer) == 0
     assert answer.spent.rho == ranking(5).selection.guarantee().rho
 
