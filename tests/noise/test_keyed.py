@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from tests.mechanisms.continual.correlated_twin import tag_of
+from tests.mechanisms.continual.correlated_reference import tag_of
 from tests.noise.exact_laws import masses
 from tests.statistical.goodness import accepts, distance_test, g_test, rejects
 

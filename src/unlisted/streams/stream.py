@@ -32,7 +32,7 @@ from unlisted.streams.rounds import Offered, nothing, offered
 from unlisted.streams.saved import Saved
 from unlisted.streams.settings import Settings
 from unlisted.tables.count_query import LONGEST_LABEL
-from unlisted.tables.interrupts import outcome_of
+from unlisted.tables.stopping import outcome_of
 
 if TYPE_CHECKING:
     import altair
