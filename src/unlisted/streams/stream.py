@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from unlisted.counts.bounded_counts import BoundedCounts
-from unlisted.errors import ChargedFailureError, EventLevelWarning, InvalidArgumentError
+from unlisted.errors import ChargedFailureError, InvalidArgumentError
 from unlisted.mechanisms.continual.continual_histogram import Display
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.numbers import whole
@@ -26,7 +26,7 @@ from unlisted.release.release import Release, promise
 from unlisted.streams import folder
 from unlisted.streams.contributions import Contributions
 from unlisted.streams.folder import Folder
-from unlisted.streams.question import StreamNoise, StreamQuestion, Unit
+from unlisted.streams.question import PROTECTS_EVENTS, EventLevelWarning, StreamNoise, StreamQuestion, Unit
 from unlisted.streams.releases import joined, released
 from unlisted.streams.rounds import Offered, nothing, offered
 from unlisted.streams.saved import Saved
@@ -36,13 +36,6 @@ from unlisted.tables.stopping import outcome_of
 
 if TYPE_CHECKING:
     import altair
-
-
-PROTECTS_EVENTS = (
-    "This stream protects what a person does in one round, not the person: somebody who comes in every round is "
-    'protected less and less (unit="user" protects them).'
-)
-"""What is said when a stream of events is created."""
 
 
 class Stream:
