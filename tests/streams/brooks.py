@@ -16,7 +16,6 @@ from unlisted.streams import folder
 from unlisted.streams.settings import Settings
 from unlisted.streams.stream import Stream
 
-
 STILL = Fraction(1, 5000)
 """The variance of noise so small that counts are what they are."""
 
