@@ -24,9 +24,9 @@ from unlisted.ledger.account import Account
 from unlisted.query.data import REHEARSED, Rehearsed
 from unlisted.query.plan import Plan
 from unlisted.server.app import make_app
+from unlisted.server.auth import KeyRing
 from unlisted.server.config import read_config
-from unlisted.server.keys import KeyRing
-from unlisted.server.opening import open_datasets
+from unlisted.server.startup import open_datasets
 from unlisted.tables.engines.duckdb import DuckDBEngine
 from unlisted.tables.engines.duckdb_frames import frame_engine
 from unlisted.tables.engines.duckdb_text import Csv

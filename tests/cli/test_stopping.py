@@ -14,7 +14,7 @@ import pytest
 from tests.cli.shell import Done, unlisted
 
 import unlisted as ul
-from unlisted.cli.stopping import stoppable
+from unlisted.cli.exits import stoppable
 from unlisted.errors import ChargedFailureError
 from unlisted.release.release import short_up
 from unlisted.tables.cancelling import Cancellation, Interrupt

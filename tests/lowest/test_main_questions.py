@@ -21,9 +21,9 @@ from tests.tables.engines import MAKERS
 import unlisted as ul
 from unlisted.query.plan import Plan
 from unlisted.server.app import make_app
+from unlisted.server.auth import KeyRing
 from unlisted.server.config import read_config
-from unlisted.server.keys import KeyRing
-from unlisted.server.opening import open_datasets
+from unlisted.server.startup import open_datasets
 from unlisted.tables.old_packages import parts
 
 Ask = Callable[[ul.PrivateTable], Plan]

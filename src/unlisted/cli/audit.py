@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unlisted import __version__
-from unlisted.cli.writing import may_be_written, write_file
+from unlisted.cli.output import may_be_written, write_file
 from unlisted.errors import InvalidArgumentError
 from unlisted.release.export import as_json
 from unlisted.release.release import escaped

@@ -7,8 +7,8 @@ import time
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from unlisted.server.problems import UNFORESEEN, problem
-from unlisted.server.watch import Metrics, known_method, log_request
+from unlisted.server.api.problems import UNFORESEEN, problem
+from unlisted.server.observability import Metrics, known_method, log_request
 
 SAFE_HEADERS = {
     b"cache-control": b"no-store",
@@ -21,7 +21,7 @@ SAFE_HEADERS = {
 """What a response says unless its route says otherwise."""
 
 
-class Gate:
+class RequestMiddleware:
     """The outermost layer of the application."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, body_bytes: int) -> None:

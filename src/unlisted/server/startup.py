@@ -15,7 +15,7 @@ from unlisted.ledger.state import DatasetState
 from unlisted.ledger.terms import amount_of
 from unlisted.query.private_table import PrivateTable, table
 from unlisted.server.config import Config, Offer, StreamOffer
-from unlisted.server.watch import LOG
+from unlisted.server.observability import LOG
 from unlisted.streams.stream import Stream
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.count_query import require_column

@@ -12,9 +12,9 @@ from typing import Any
 from unlisted.errors import InvalidArgumentError
 from unlisted.query.options import AMOUNTS, Option
 from unlisted.query.questions import KINDS, Top, defaults_of, own_options
-from unlisted.server.console.forms import Form
-from unlisted.server.desk import DatasetView
-from unlisted.server.questions import Asked
+from unlisted.server.console.visits import Form
+from unlisted.server.planning import Asked
+from unlisted.server.query_service import DatasetView
 
 RANKINGS = ("gumbel", "labels")
 """The ways to rank. `auto` is not among them: a visitor sees in two previews which is better."""

@@ -21,7 +21,7 @@ from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.stored_releases import stored_releases
 from unlisted.query.plan import Plan
 from unlisted.server.config import Limits
-from unlisted.server.workers import Workers
+from unlisted.server.executor import Executor
 
 ROWS = pa.table({"user": [f"user {n}" for n in range(200)], "query": ["tea"] * 200})
 PLAN = ul.table(ROWS, user="user").top("query", k=1, budget=ul.Budget(epsilon=1, delta="1e-8"))
@@ -69,7 +69,7 @@ async def nobody_leaves() -> None:
 
 async def answers(limits: Limits, *plans: Plan) -> list[Any]:
     """Ask all plans at once; return releases and errors."""
-    workers = Workers(limits)
+    workers = Executor(limits)
     asked = [workers.answer(plan, None, nobody_leaves) for plan in plans]
     found = await asyncio.gather(*asked, return_exceptions=True)
     await workers.close()
@@ -106,7 +106,7 @@ def test_whoever_comes_when_too_many_wait_is_sent_away():
     workers_busy = [counting_after(lambda: go.wait(PATIENCE_SECONDS)) for _ in range(2)]
 
     async def ask() -> list[Any]:
-        workers = Workers(limits)
+        workers = Executor(limits)
         first = [asyncio.ensure_future(workers.answer(plan, None, nobody_leaves)) for plan in workers_busy]
         await asyncio.sleep(0)
         with pytest.raises(AccessError, match="nothing was charged") as refused:
@@ -129,7 +129,7 @@ def test_a_question_that_never_began_is_not_charged():
         go.wait(PATIENCE_SECONDS)
 
     async def ask() -> list[Any]:
-        workers, leave = Workers(Limits(questions_at_once=1)), asyncio.Event()
+        workers, leave = Executor(Limits(questions_at_once=1)), asyncio.Event()
         first = asyncio.ensure_future(workers.answer(counting_after(work), None, leave.wait))
         await asyncio.to_thread(began.wait, PATIENCE_SECONDS)
         second = asyncio.ensure_future(workers.answer(PLAN, None, leave.wait))
@@ -179,7 +179,7 @@ def test_with_a_fixed_time_the_ledger_hears_of_the_end_no_sooner(
     counted = threading.Event()
 
     async def ask(plan: Plan) -> datetime:
-        workers = Workers(Limits(pad_to=3600.0, time_limit=3600.0))
+        workers = Executor(Limits(pad_to=3600.0, time_limit=3600.0))
         asked = asyncio.ensure_future(workers.answer(plan, None, nobody_leaves))
         await asyncio.to_thread(counted.wait, PATIENCE_SECONDS)
         await asyncio.sleep(0.3)  # in which it would hear of it, were nothing to hold it back
@@ -204,7 +204,7 @@ def test_with_a_fixed_time_a_caller_who_leaves_changes_nothing_in_the_books(tmp_
         return
 
     async def ask(plan: Plan) -> ul.Release:
-        workers = Workers(padded_to(0.5))
+        workers = Executor(padded_to(0.5))
         found = await workers.answer(plan, None, at_once)
         await workers.close()
         return found
@@ -220,7 +220,7 @@ def test_a_service_that_stops_does_not_wait_for_the_fixed_time(tmp_path: Path):
     counted = threading.Event()
 
     async def ask(plan: Plan) -> None:
-        workers = Workers(Limits(pad_to=3600.0, time_limit=3600.0))
+        workers = Executor(Limits(pad_to=3600.0, time_limit=3600.0))
         asked = asyncio.ensure_future(workers.answer(plan, None, nobody_leaves))
         await asyncio.to_thread(counted.wait, PATIENCE_SECONDS)
         await workers.close()

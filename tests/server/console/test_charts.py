@@ -12,10 +12,10 @@ from markupsafe import Markup
 
 import unlisted as ul
 from unlisted.release.charts import release_chart, spending_chart
-from unlisted.server.console import pictures
-from unlisted.server.console.pictures import picture
+from unlisted.server.console import charts
+from unlisted.server.console.charts import picture
 
-CSS = (Path(pictures.__file__).parent / "static" / "console.css").read_text()
+CSS = (Path(charts.__file__).parent / "static" / "console.css").read_text()
 LABELS = ("<script>x</script>", 'a" onload="x', "</svg>", "soup")
 
 
@@ -64,6 +64,6 @@ def test_other_elements_do_not_pass(element: str, monkeypatch: pytest.MonkeyPatc
     text = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><g><{element} href="x">x</{element}></g></svg>'
     )
-    monkeypatch.setattr(pictures, "chart_bytes", lambda chart, path: text.encode())
+    monkeypatch.setattr(charts, "chart_bytes", lambda chart, path: text.encode())
     chart = alt.layer(alt.Chart(alt.Data(values=[{"a": 1}])).mark_point().encode(x="a:Q"))
     assert set(re.findall(r"<(\w+)", picture(chart, "said"))) == {"svg", "g"}

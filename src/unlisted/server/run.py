@@ -19,9 +19,9 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.ledger.ledger import Ledger
 from unlisted.privacy.guarantee import Budget
 from unlisted.server.app import make_app
+from unlisted.server.auth import KeyRing
 from unlisted.server.config import Config, Offer
-from unlisted.server.keys import KeyRing
-from unlisted.server.watch import log_to_stderr
+from unlisted.server.observability import log_to_stderr
 from unlisted.tables.failures import causes_kept_in
 
 _LAST_SECONDS = 10

@@ -10,8 +10,8 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from unlisted.server.gate import Gate
-from unlisted.server.watch import Metrics, known_method
+from unlisted.server.middleware import RequestMiddleware
+from unlisted.server.observability import Metrics, known_method
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
@@ -27,7 +27,7 @@ def test_any_other_word_is_other(method: str) -> None:
 def test_a_thousand_made_up_methods_and_paths_are_one_counter() -> None:
     metrics = Metrics()
     inner = Starlette(routes=[Route("/there", lambda _: PlainTextResponse("here"))])
-    gate = Gate(inner, metrics, 1000)
+    gate = RequestMiddleware(inner, metrics, 1000)
 
     async def ask() -> None:
         transport = httpx.ASGITransport(app=gate)

@@ -1,4 +1,4 @@
-"""The entrance of the API: who asks, how often, and what every route says when it refuses."""
+"""What every route of the API depends on: who asks, how often, and how refusals are described."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from unlisted.errors import AccessError, InvalidArgumentError
-from unlisted.server.desk import Desk
-from unlisted.server.keys import Caller
-from unlisted.server.problems import MEDIA_TYPE
-from unlisted.server.rates import RateLimit
+from unlisted.server.api.problems import MEDIA_TYPE
+from unlisted.server.auth import Caller
+from unlisted.server.limits import RateLimit
+from unlisted.server.query_service import QueryService
 
 _BEARER = HTTPBearer(auto_error=False, scheme_name="key", description="A key from `unlisted key create`.")
 
@@ -28,12 +28,12 @@ async def require_caller(request: Request) -> Caller:
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not key:
         raise AccessError(401, "A key is needed: Authorization: Bearer ul_…")
-    desk = desk_of(request)
+    service = service_of(request)
     address = request.client.host if request.client else ""
     # A key that was looked up a moment ago needs no thread to wait for the ledger in.
-    caller = desk.remembered(key)
+    caller = service.remembered(key)
     if caller is None:
-        caller = await run_in_threadpool(desk.enter, key, address)
+        caller = await run_in_threadpool(service.enter, key, address)
     request.state.key = caller.key
     rates: RateLimit = request.app.state.rates
     rates.take(caller.key)
@@ -98,10 +98,10 @@ def router_for(prefix: str, tag: str) -> APIRouter:
     )
 
 
-def desk_of(request: Request) -> Desk:
-    """Return the desk that a request stands before."""
-    desk: Desk = request.app.state.desk
-    return desk
+def service_of(request: Request) -> QueryService:
+    """Return the rules that a request is under."""
+    service: QueryService = request.app.state.service
+    return service
 
 
 async def caller_gone(request: Request) -> None:

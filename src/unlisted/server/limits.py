@@ -1,26 +1,50 @@
-"""Wrong keys are answered slower and slower: after a few, an address waits, and each further one doubles it.
+"""What one caller may do how often: a token bucket for each key, and waits that double after wrong keys.
 
-Counted for an address together with the id of the key it tried, so that one wrong program behind a shared address
-does not shut out the others there; and, with more patience, for the address alone, so that trying many ids does
-not help. Only wrong keys wait: nobody guesses 256 bits, so a right one is no guess, and must not be shut out by
-others at its address. This keeps the attempts visible.
+Wrong keys are counted for an address together with the id of the key it tried, so that one wrong program behind a
+shared address does not shut out the others there; and, with more patience, for the address alone, so that trying
+many ids does not help. Only wrong keys wait: nobody guesses 256 bits, so a right one is no guess, and must not be
+shut out by others at its address. This keeps the attempts visible.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 
 from unlisted.errors import AccessError
-from unlisted.server.keys import key_id
+from unlisted.server.auth import key_id
+
+_MOST_REMEMBERED = 10_000
+
+
+class RateLimit:
+    """So many requests a minute for each key, and no more than ten seconds' worth, or ten, at once."""
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_second = per_minute / 60
+        self._most = max(10.0, per_minute / 6)
+        self._clock = clock
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def take(self, key: str) -> None:
+        """Take a token, or refuse and say how long to wait. Called by one thread: the event loop's."""
+        now = self._clock()
+        tokens, since = self._buckets.get(key, (self._most, now))
+        tokens = min(self._most, tokens + (now - since) * self._per_second)
+        if tokens < 1:
+            wait = math.ceil((1 - tokens) / self._per_second)
+            raise AccessError(429, f"Too many requests with this key. Wait {wait} s.", retry_after=wait)
+        if len(self._buckets) >= _MOST_REMEMBERED:
+            self._buckets.clear()
+        self._buckets[key] = (tokens - 1, now)
+
 
 PATIENCE_WITH_A_KEY, PATIENCE_WITH_AN_ADDRESS = 5, 50
 LONGEST_WAIT = 900.0
 """Seconds. Whoever kept still for as long starts anew."""
-
-_MOST_REMEMBERED = 10_000
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What a caller may do. The API and the console both stand behind this desk, and nothing is decided elsewhere.
+"""What a caller may do. The API and the console both ask here, and nothing is decided elsewhere.
 
 A caller sees the data sets it has a grant for, and asks about them at the cost of the account that the grant
 names. What it may not see looks like what is not there. An admin sees every data set and every account, and asks
@@ -21,13 +21,13 @@ from unlisted.ledger.state import Balance, DatasetState
 from unlisted.ledger.stored_releases import StoredRelease, stored_release, stored_releases
 from unlisted.query.plan import Plan
 from unlisted.release.release import Release
+from unlisted.server.auth import Caller, KeyRing
+from unlisted.server.cache import Cache
 from unlisted.server.config import Config, Offer, StreamOffer
-from unlisted.server.keys import Caller, KeyRing
-from unlisted.server.lockout import Lockout
-from unlisted.server.memory import Memory
-from unlisted.server.opening import offered_columns, open_table
-from unlisted.server.questions import Asked, Planned, check, plan_of
-from unlisted.server.workers import source_refused
+from unlisted.server.executor import source_refused
+from unlisted.server.limits import Lockout
+from unlisted.server.planning import Asked, Planned, check, plan_of
+from unlisted.server.startup import offered_columns, open_table
 from unlisted.streams.stream import Stream
 from unlisted.tables.column_types import ColumnType
 
@@ -67,7 +67,7 @@ class PastRelease:
     cost: Amount
 
 
-class Desk:
+class QueryService:
     """One service's rules, over its ledger and its tables."""
 
     def __init__(self, config: Config, ledger: Ledger) -> None:
@@ -76,10 +76,10 @@ class Desk:
         self.keys = KeyRing(ledger)
         self._lockout = Lockout()
         self._tables = {name: open_table(offer) for name, offer in config.datasets.items()}
-        self._callers: Memory[str, Caller] = Memory(_MOST_REMEMBERED, REMEMBERED_SECONDS)
-        self._versions: Memory[str, tuple[str | None]] = Memory(_MOST_REMEMBERED, REMEMBERED_SECONDS)
-        self._planned: Memory[tuple[str, str, Asked], Planned] = Memory(_MOST_REMEMBERED)
-        self._accounts: Memory[str, Account] = Memory(_MOST_REMEMBERED)
+        self._callers: Cache[str, Caller] = Cache(_MOST_REMEMBERED, REMEMBERED_SECONDS)
+        self._versions: Cache[str, tuple[str | None]] = Cache(_MOST_REMEMBERED, REMEMBERED_SECONDS)
+        self._planned: Cache[tuple[str, str, Asked], Planned] = Cache(_MOST_REMEMBERED)
+        self._accounts: Cache[str, Account] = Cache(_MOST_REMEMBERED)
 
     # Who it is.
 

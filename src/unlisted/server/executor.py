@@ -1,10 +1,13 @@
 """Questions in threads: a time limit, a fixed time of answer, and an end when nobody waits any more.
 
 A question that runs too long, or whose caller leaves, is stopped inside the engine. By then data was touched: it
-is charged, and whoever still listens gets the one fixed message. With `pad_to` that message and every answer leave
-at the same moment after the question came, and the ledger hears of the end no sooner: how long the engine took
-shows neither in a reply nor in the books. The question keeps its thread until then. A caller who leaves stops
-nothing then, for whether there was still something to stop would show in what was charged.
+is charged, and whoever still listens gets the one fixed message.
+
+With `pad_to` that message and every answer leave at the same moment after the question came, and the ledger hears
+of the end no sooner. Its entries have a time, a balance says what is still reserved, a release says when it was
+made: all of them would tell how long a count took. So the end of a question waits, after data was touched and
+before the ledger hears of it, whether it went well or not, and keeps its thread until then. A caller who leaves
+stops nothing then, for whether there was still something to stop would show in what was charged.
 """
 
 from __future__ import annotations
@@ -15,6 +18,10 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from threading import Event
 from typing import Any
 
 from unlisted.errors import (
@@ -24,12 +31,68 @@ from unlisted.errors import (
     InvalidArgumentError,
     UnlistedError,
 )
+from unlisted.privacy.guarantee import Guarantee
+from unlisted.query.charging import Bill, Deliver, Paid, Payer
 from unlisted.query.plan import Plan
 from unlisted.release.release import Release
 from unlisted.server.config import Limits
-from unlisted.server.fixed_time import FixedTime, PaysAtFixedTime
 from unlisted.tables.cancelling import Cancellation
 from unlisted.tables.failures import OWNER_LOG
+
+
+@dataclass(frozen=True)
+class Padding:
+    """When a question ends, by `time.monotonic`; at once if the service stops. `counted` is told when it waits."""
+
+    ends: float
+    stopping: Event
+    counted: Callable[[], object]
+
+    def wait(self) -> None:
+        """Wait in this thread."""
+        self.counted()
+        self.stopping.wait(max(0.0, self.ends - time.monotonic()))
+
+
+@dataclass(frozen=True)
+class PaddedPayer:
+    """An account whose reservations are settled, or forfeited, at a fixed time."""
+
+    account: Payer
+    moment: Padding
+
+    @property
+    def name(self) -> str:
+        """The account's name."""
+        return self.account.name
+
+    @property
+    def result_epsilon(self) -> Fraction | None:
+        """The ε of one result, if the account was opened with one."""
+        return self.account.result_epsilon
+
+    @property
+    def question_delta(self) -> Fraction | None:
+        """The δ of one question, if the account was opened with one."""
+        return self.account.question_delta
+
+    def has_answered(self, bill: Bill, idempotency_key: str | None = None) -> bool:
+        """Return what the account says."""
+        return self.account.has_answered(bill, idempotency_key)
+
+    def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
+        """Answer a question as the account does, but let the delivery last until its time."""
+
+        def lasting() -> tuple[bytes, Guarantee]:
+            try:
+                data, used = deliver()
+            finally:
+                self.moment.wait()
+            # It was made earlier, and how much earlier must not be read in it.
+            return replace(Release.from_bytes(data), time=datetime.now(UTC)).to_bytes(), used
+
+        return self.account.pay(bill, lasting, idempotency_key)
+
 
 Gone = Callable[[], Awaitable[None]]
 """Waits until the caller has left."""
@@ -37,7 +100,7 @@ Gone = Callable[[], Awaitable[None]]
 _BETWEEN_CANCELS = 0.2
 
 
-class Workers:
+class Executor:
     """The threads in which questions run, so many at once; a few more may wait, and then nobody else."""
 
     def __init__(self, limits: Limits) -> None:
@@ -56,9 +119,9 @@ class Workers:
         if self._limits.pad_to is None:
             return await self._within_limit(plan, idempotency_key, gone)
         ends, loop, counted = time.monotonic() + self._limits.pad_to, asyncio.get_running_loop(), asyncio.Event()
-        moment = FixedTime(ends, self._closing, lambda: loop.call_soon_threadsafe(counted.set))
+        moment = Padding(ends, self._closing, lambda: loop.call_soon_threadsafe(counted.set))
         if plan.account is not None:
-            plan = plan.paid_by(PaysAtFixedTime(plan.account, moment))
+            plan = plan.paid_by(PaddedPayer(plan.account, moment))
         try:
             release = await self._within_limit(plan, idempotency_key, gone, counted)
         except ChargedFailureError:

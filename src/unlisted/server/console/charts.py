@@ -18,6 +18,7 @@ from unlisted.release.charts import chart_bytes
 if TYPE_CHECKING:
     import altair
 
+
 _SVG = "{http://www.w3.org/2000/svg}"
 _ELEMENTS = frozenset({"svg", "g", "path", "rect", "line", "text", "tspan", "circle"})
 _SHAPE = frozenset(

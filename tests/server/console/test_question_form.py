@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.server.console.drafts import Draft
-from unlisted.server.console.forms import Form
-from unlisted.server.desk import DatasetView
-from unlisted.server.questions import Asked
+from unlisted.server.console.question_form import Draft
+from unlisted.server.console.visits import Form
+from unlisted.server.planning import Asked
+from unlisted.server.query_service import DatasetView
 from unlisted.tables.column_types import ColumnType
 
 VIEW = DatasetView(

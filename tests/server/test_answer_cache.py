@@ -12,11 +12,11 @@ from tests.server.running import padded_to
 
 import unlisted as ul
 from unlisted.ledger.ledger import Ledger
-from unlisted.server import desk
+from unlisted.server import query_service
 from unlisted.server.app import make_app
+from unlisted.server.auth import KeyRing
+from unlisted.server.cache import Cache
 from unlisted.server.config import Config, Limits, Offer
-from unlisted.server.keys import KeyRing
-from unlisted.server.memory import Memory
 
 BUDGET = ul.Budget(rho=10, delta="1e-5")
 TOP = {"question": "top", "items": ["query"], "k": 1, "epsilon": 1, "delta": 1e-8}
@@ -57,7 +57,7 @@ def test_the_same_question_about_the_same_version_is_the_same_answer(ledger: Led
 
 
 def test_a_new_version_is_a_new_question(ledger: Ledger, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(desk, "REMEMBERED_SECONDS", 0.0)
+    monkeypatch.setattr(query_service, "REMEMBERED_SECONDS", 0.0)
     service = inside(ledger, version="1")
     first = service.post(PLACE, HISTOGRAM)
     ledger.declare_version("searches", "2")
@@ -82,10 +82,10 @@ def test_another_account_gets_its_own_answer(ledger: Ledger):
 
 
 def test_a_memory_holds_so_many_and_not_for_long():
-    few: Memory[int, str] = Memory(2)
+    few: Cache[int, str] = Cache(2)
     for number in range(3):
         few.put(number, "x")
     assert [few.get(number) for number in range(3)] == [None, None, "x"]
-    short: Memory[int, str] = Memory(2, seconds=0.0)
+    short: Cache[int, str] = Cache(2, seconds=0.0)
     assert short.put(1, "x") == "x"
     assert short.get(1) is None
