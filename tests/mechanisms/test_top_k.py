@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.known_bits import KnownBits
+from tests.fixtures.known_bits import KnownBits
 from tests.privacy.high_precision import just_above, mp, real
 
 from unlisted.counts.bounded_counts import BoundedCounts

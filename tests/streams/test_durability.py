@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.fixtures.system_calls import recorded
 from tests.streams.brooks import brook, rows_of, settings
-from tests.system_calls import recorded
 
 from unlisted.streams import folder
 from unlisted.streams.disk import BESIDE, continue_journal, rename_into_place, replace_file
