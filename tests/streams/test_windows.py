@@ -6,9 +6,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tests.streams.brooks import brook, quiet_brook, shown
 
+from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
@@ -48,8 +50,6 @@ def test_windows_lie_between_releases(tmp_path: Path) -> None:
 
 
 def test_items_of_several_columns(tmp_path: Path) -> None:
-    import pyarrow as pa
-
     stream = quiet_brook(tmp_path / "s", item=("x", "y"))
     for number in (1, 2):
         stream.push(pa.table({"user": range(40), "x": ["a", "b"] * 20, "y": [number] * 40}))
@@ -63,8 +63,6 @@ def test_the_noise_of_a_difference_is_the_one_that_is_said(noise: str) -> None:
     mechanism = kind.for_budget(Budget(epsilon=1, delta="1e-8"), 32, Sensitivity(1)).mechanism
     labels = {f"label {i}": 1 for i in range(4000)}
     state, noises = mechanism.start(NoiseKey(bytes(range(32)))), [np.zeros(4000)]
-    from unlisted.counts.bounded_counts import BoundedCounts
-
     for number in range(1, 31):
         state, _ = mechanism.step(state, BoundedCounts.from_dict(labels if number == 1 else {}, Sensitivity(1)))
         noises.append(state.noise.on_counts().astype(float))
