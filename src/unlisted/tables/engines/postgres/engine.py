@@ -95,6 +95,10 @@ class PostgresRelation:
         """Return a column as a value that compares by its bytes."""
         return self._described[1][column].plain()
 
+    def seen(self, column: str) -> str:
+        """Return a column as a predicate sees it."""
+        return self._described[1][column].seen()
+
     def whose(self, column: str) -> str:
         """Return a column as a user: one value for one person."""
         return self._described[1][column].whose()
