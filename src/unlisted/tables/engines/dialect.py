@@ -78,8 +78,7 @@ def passing(engine: Translating, rows: Rows, source: exp.Expr, dialect: str, rul
     if rows.where is None:
         return source
     read = dict.fromkeys((*rows.columns, *sorted(rows.where.columns)))
-    seen = {name: engine.seen(name) for name in read}
-    columns = [said if said == quoted(name) else f"{said} AS {quoted(name)}" for name, said in seen.items()]
+    columns = [f"{engine.seen(name)} AS {quoted(name)}" for name in read]
     # It does not see who is one user: `lower(name)` may be that, while the predicate asks for names.
     kept_as = {name: name for name in rows.columns}
     if rows.user is not None and engine.whose(rows.user) not in (engine.plain(rows.user), quoted(rows.user)):
