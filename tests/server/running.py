@@ -198,7 +198,7 @@ def padded_to(seconds: float) -> Limits:
     With one, how fast the machine is would decide what is answered.
     """
     limits = Limits(pad_to=seconds, time_limit=seconds)
-    object.__setattr__(limits, "time_limit", None)
+    object.__setattr__(limits, "time_limit", float("inf"))
     return limits
 
 

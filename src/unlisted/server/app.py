@@ -19,10 +19,13 @@ from unlisted.server.api.schemas import json_response
 from unlisted.server.cache import AnswerCache, Cache
 from unlisted.server.config import Config
 from unlisted.server.console.app import console_app
+from unlisted.server.console.sessions import Sessions
+from unlisted.server.console.visits import Console
 from unlisted.server.executor import Executor
 from unlisted.server.limits import RateLimit
 from unlisted.server.middleware import RequestMiddleware
 from unlisted.server.observability import NO_TELEMETRY, Metrics
+from unlisted.server.previews import Previews
 from unlisted.server.query_service import REMEMBERED_SECONDS, QueryService
 from unlisted.server.startup import open_datasets
 from unlisted.tables.failures import OWNER_LOG
@@ -36,9 +39,10 @@ def make_app(config: Config, ledger: Ledger) -> ASGIApp:
     ledger.forfeit_abandoned()
     metrics = Metrics()
     app = FastAPI(openapi_url=None, lifespan=_life, telemetry=NO_TELEMETRY)
-    service, executor = QueryService(config, ledger), Executor(config.limits)
+    service, executor, previews = QueryService(config, ledger), Executor(config.limits), Previews(config.limits)
     rates = RateLimit(config.limits.requests_per_minute)
-    app.state.service, app.state.executor, app.state.rates, app.state.metrics = service, executor, rates, metrics
+    app.state.service, app.state.executor, app.state.previews = service, executor, previews
+    app.state.rates, app.state.metrics = rates, metrics
     app.state.repeats = AnswerCache(padded=config.limits.pad_to is not None)
     app.state.checked = Cache(1, REMEMBERED_SECONDS)
     problems.install(app)
@@ -49,13 +53,14 @@ def make_app(config: Config, ledger: Ledger) -> ASGIApp:
     app.add_api_route("/ready", ready, include_in_schema=False)
     app.add_api_route("/metrics", counters, include_in_schema=False)
     app.add_api_route("/", front_page, include_in_schema=False)
-    app.mount(CONSOLE, console_app(service, executor, rates))
+    app.mount(CONSOLE, console_app(Console(service, executor, previews, rates, Sessions(config.secret))))
     return RequestMiddleware(app, metrics, config.limits.body_bytes)
 
 
 @asynccontextmanager
 async def _life(app: FastAPI) -> AsyncIterator[None]:
     yield
+    app.state.previews.close()
     await app.state.executor.close()
 
 

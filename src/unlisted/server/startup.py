@@ -45,17 +45,28 @@ def open_datasets(config: Config, ledger: Ledger) -> None:
             if offer.failures not in (None, known[name].failures.allowed):
                 ledger.allow_failures(offer.failures, dataset=name)
         else:
-            ledger.create_dataset(
-                name,
-                budget=offer.budget,
-                unit=offer.user,
-                adjacency=offer.adjacency,
-                source=source_name(offer.source, offer.table),
-                version=offer.version,
-                failures=offer.failures,
-                shares_source=offer.shares_source,
-            )
+            _create(offer, ledger)
     _warn_of_shared_sources(config, ledger)
+
+
+def _create(offer: Offer, ledger: Ledger) -> None:
+    """Write a new data set into the ledger, unless another server that starts at this moment was first."""
+    try:
+        ledger.create_dataset(
+            offer.name,
+            budget=offer.budget,
+            unit=offer.user,
+            adjacency=offer.adjacency,
+            source=source_name(offer.source, offer.table),
+            version=offer.version,
+            failures=offer.failures,
+            shares_source=offer.shares_source,
+        )
+    except InvalidArgumentError as refused:
+        found = {one.name: one for one in ledger.datasets()}.get(offer.name)
+        if refused.argument != "dataset" or found is None:
+            raise
+        _require_same(offer, found)
 
 
 def _require_own_sources(config: Config, known: Mapping[str, DatasetState]) -> None:

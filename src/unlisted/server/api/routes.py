@@ -156,10 +156,13 @@ def history(
 
 
 async def _planned(request: Request, caller: Caller, name: str, question: schemas.QuestionBody) -> Planned:
-    """Plan a question; one that was planned before needs no thread to be planned in."""
-    service, asked = service_of(request), question.asked()
+    """Plan a question in a thread for that; one that was planned before needs none."""
+    service, asked, previews = service_of(request), question.asked(), request.app.state.previews
     known = service.remembered_plan(caller, name, asked)
-    return known if known is not None else await run_in_threadpool(service.planned, caller, name, asked)
+    if known is not None:
+        return known
+    made: Planned = await previews.run(caller.key, lambda: service.planned(caller, name, asked))
+    return made
 
 
 async def _version(request: Request, caller: Caller, name: str) -> str | None:

@@ -6,7 +6,7 @@ signed in is sent to the form for that before the function runs; a form without 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, quote
@@ -24,6 +24,7 @@ from unlisted.server.console.rendering import render
 from unlisted.server.console.sessions import LONGEST, Sessions
 from unlisted.server.executor import Executor
 from unlisted.server.limits import RateLimit
+from unlisted.server.previews import Made, Previews
 from unlisted.server.query_service import QueryService
 
 MOST_BYTES = 64 * 1024
@@ -75,10 +76,11 @@ _STALE = "This form is from an older visit. Go back, load the page again and sen
 
 @dataclass(frozen=True)
 class Console:
-    """What all pages share: the service, the threads in which questions run, rates, and the cookies."""
+    """What all pages share: the service, the threads of questions and previews, rates, and the cookies."""
 
     service: QueryService
     executor: Executor
+    previews: Previews
     rates: RateLimit
     sessions: Sessions
 
@@ -132,6 +134,10 @@ class SignedIn(Visit):
     """A request of somebody whose key the service accepted."""
 
     caller: Caller
+
+    async def planning(self, work: Callable[[], Made]) -> Made:
+        """Do what needs a plan in a thread for plans, when the visitor's turn comes."""
+        return await self.console.previews.run(self.caller.key, work)
 
     async def gone(self) -> None:
         """Wait until the visitor has left."""
