@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from tests.known_bits import KnownBits
+from tests.fixtures.known_bits import KnownBits
 from tests.statistical.goodness import Verdict, g_test
 
 from unlisted.audit.laws.histograms import threshold_histogram_law, top_histogram_law, top_k_law

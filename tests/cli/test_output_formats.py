@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 import typer
 from tests.cli.shell import unlisted
-from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, SHELL, histogram
-from tests.tables.engines import installed
+from tests.fixtures.kitchen import BOUND, BUDGET, COMMON, PLANTED, SHELL, histogram
+from tests.tables.fixtures.engines import installed
 
 import unlisted as ul
 from unlisted.cli.options import Format, OutputOptions

@@ -17,7 +17,7 @@ from unittest import mock
 import numpy as np
 import pyarrow as pa
 from tests.streams import brooks
-from tests.tables.asked import SECRET, small_counts
+from tests.tables.fixtures.asked import SECRET, small_counts
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.weights import UNIT, Rerouting, Weighing, full_weight

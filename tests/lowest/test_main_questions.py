@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, cooked
+from tests.fixtures.kitchen import BOUND, BUDGET, COMMON, PLANTED, cooked
 from tests.lowest import requirements
 from tests.server.asgi import Inside
-from tests.tables.engines import MAKERS
+from tests.tables.fixtures.engines import MAKERS
 
 import unlisted as ul
 from unlisted.query.plan import Plan
@@ -24,7 +24,7 @@ from unlisted.server.app import make_app
 from unlisted.server.auth import KeyRing
 from unlisted.server.config import read_config
 from unlisted.server.startup import open_datasets
-from unlisted.tables.old_packages import parts
+from unlisted.tables.versions import parts
 
 Ask = Callable[[ul.PrivateTable], Plan]
 
@@ -71,7 +71,7 @@ def test_a_ledger_pays_and_remembers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unit", ["event", "user"])
 def test_a_stream_takes_rounds_in(unit: str, tmp_path: Path) -> None:
-    protected = {"unit": "user", "rounds_per_user": 2} if unit == "user" else {}
+    protected = {"unit": unit, "rounds_per_user": 2 if unit == "user" else None}
     stream = ul.Stream.create(
         tmp_path / "stream", rounds=4, items_per_event=BOUND, budget=BUDGET, item="dish", **protected
     )

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.known_bits import KnownBits, ScriptedBits
+from tests.fixtures.known_bits import KnownBits, ScriptedBits
 from tests.noise.exact_laws import bounds_of
 from tests.privacy.high_precision import mp
 from tests.statistical.goodness import accepts, g_test, mean_test, rejects

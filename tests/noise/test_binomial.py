@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy import stats
-from tests.known_bits import KnownBits, ScriptedBits
+from tests.fixtures.known_bits import KnownBits, ScriptedBits
 from tests.noise.exact_laws import bounds_of
 from tests.statistical.goodness import accepts, as_numbers, distance_test, g_test, rejects
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.known_bits import KnownBits, ScriptedBits
+from tests.fixtures.known_bits import KnownBits, ScriptedBits
 from tests.noise.exact_laws import masses, tail
 from tests.statistical.goodness import (
     accepts,

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.known_bits import ScriptedBits
+from tests.fixtures.known_bits import ScriptedBits
 from tests.noise.exact_laws import conditional_cdf
 from tests.privacy.high_precision import mp
 

@@ -19,7 +19,7 @@ from unlisted.server.app import make_app
 from unlisted.server.auth import KeyRing
 from unlisted.server.config import Config, Limits, Offer
 from unlisted.server.previews import Previews
-from unlisted.tables.cancelling import watcher
+from unlisted.tables.stopping import watcher
 
 ROWS = pa.table({"user": ["a"], "query": ["tea"]})
 

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
-from tests.tables import twin
-from tests.tables.asked import SECRET, labels, listed, question
-from tests.tables.engines import KEYS, MAKERS
+from tests.tables import reference
+from tests.tables.fixtures.asked import SECRET, labels, listed, question
+from tests.tables.fixtures.engines import KEYS, MAKERS
 
 from unlisted.counts.bounded_counts import LARGEST_COUNT
 from unlisted.counts.weight_oracle import ListedWeights, WeightOracle
@@ -46,8 +46,8 @@ def engine_name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def key(engine_name: str) -> twin.Key:
-    return KEYS.get(engine_name, twin.sha256)
+def key(engine_name: str) -> reference.Key:
+    return KEYS.get(engine_name, reference.sha256)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def crowd(users: int = 60, items: int = 40) -> pa.Table:
     return pa.table({"user": [*who, None, "nobody"], "item": [*what, "é1", None]})
 
 
-def in_memory(pairs: twin.Pairs, names: tuple[str, ...] = ("item",)) -> ListedWeights:
+def in_memory(pairs: reference.Pairs, names: tuple[str, ...] = ("item",)) -> ListedWeights:
     """The same pairs, weighed in plain Python."""
     several = len(names) > 1
     return ListedWeights(
@@ -101,7 +101,7 @@ def named(oracle: WeightOracle) -> list[str]:
 
 def test_every_engine_weighs_as_plain_python_does_round_after_round(made: MakeTable) -> None:
     rows = crowd()
-    plain = in_memory(twin.pairs(rows.to_pylist(), "user", ("item",)))
+    plain = in_memory(reference.pairs(rows.to_pylist(), "user", ("item",)))
     with weighed(made(rows), question("item"), SECRET) as oracle:
         assert listed(oracle.counts_of_taken()) == []
         for weighing, taken in zip(WEIGHINGS.values(), (5, 3, 1), strict=True):
@@ -118,7 +118,7 @@ def test_every_engine_weighs_as_plain_python_does_round_after_round(made: MakeTa
 
 def test_only_what_is_in_play_is_weighed_in_every_engine(made: MakeTable) -> None:
     rows = crowd()
-    plain = in_memory(twin.pairs(rows.to_pylist(), "user", ("item",)))
+    plain = in_memory(reference.pairs(rows.to_pylist(), "user", ("item",)))
     with weighed(made(rows), question("item"), SECRET) as oracle:
         for taken, in_play in ((3, 25), (2, 9), (0, 0)):
             for one in (oracle, plain):
@@ -139,7 +139,7 @@ def test_only_what_is_in_play_is_weighed_in_every_engine(made: MakeTable) -> Non
 
 def test_sizes_of_users_and_scaled_counts_are_the_same_in_every_engine(made: MakeTable) -> None:
     rows = crowd()
-    plain = in_memory(twin.pairs(rows.to_pylist(), "user", ("item",)))
+    plain = in_memory(reference.pairs(rows.to_pylist(), "user", ("item",)))
     with weighed(made(rows), question("item"), SECRET) as oracle:
         assert oracle.sizes_of_users() == plain.sizes_of_users() == {}
         assert listed(oracle.scaled_counts_of_taken(np.zeros(0, dtype=np.int64))) == []
@@ -162,7 +162,7 @@ def test_sizes_of_users_and_scaled_counts_are_the_same_in_every_engine(made: Mak
 
 
 def test_what_is_given_back_changes_the_weights_of_these_tests() -> None:
-    plain = in_memory(twin.pairs(crowd().to_pylist(), "user", ("item",)))
+    plain = in_memory(reference.pairs(crowd().to_pylist(), "user", ("item",)))
     found = []
     for weighing in WEIGHINGS.values():
         plain.weigh(weighing)
@@ -170,13 +170,13 @@ def test_what_is_given_back_changes_the_weights_of_these_tests() -> None:
     assert len(set(found)) == len(WEIGHINGS)
 
 
-def test_users_over_the_bound_keep_what_they_would_be_counted_for(made: MakeTable, key: twin.Key) -> None:
+def test_users_over_the_bound_keep_what_they_would_be_counted_for(made: MakeTable, key: reference.Key) -> None:
     rows = crowd()
-    pairs = twin.pairs(rows.to_pylist(), "user", ("item",))
+    pairs = reference.pairs(rows.to_pylist(), "user", ("item",))
     # A bound of the question itself is not the one that counts here.
     with weighed(made(rows), question("item", items_per_user=1), SECRET) as oracle:
         for weighing in (Weighing(4), Weighing(3, Rerouting(enough=UNIT, most_items=3))):
-            kept = twin.bounded(pairs, weighing.items, SECRET, key)
+            kept = reference.bounded(pairs, weighing.items, SECRET, key)
             assert any(len(kept[who]) < len(pairs[who]) for who in pairs)
             plain = in_memory(kept)
             for one in (oracle, plain):
@@ -194,7 +194,7 @@ def test_a_user_too_large_for_one_machine_is_thinned_out_and_keeps_the_same(
     rows = pa.table({"user": ["robot"] * 600 + ["a"], "item": [f"i{i}" for i in range(600)] + ["i0"]})
     source = table(spark_session.createDataFrame(rows), user="user")
     monkeypatch.setattr(source.engine, "giant", 10, raising=False)
-    kept = twin.bounded(twin.pairs(rows.to_pylist(), "user", ("item",)), 1, SECRET, twin.sha256)
+    kept = reference.bounded(reference.pairs(rows.to_pylist(), "user", ("item",)), 1, SECRET, reference.sha256)
     plain = in_memory(kept)
     with weighed(source, question("item"), SECRET) as oracle:
         for one in (oracle, plain):
@@ -208,7 +208,7 @@ def test_a_server_without_temporary_tables_weighs_the_same(
     rows = crowd()
     source = MAKERS["postgres"](rows, tmp_path, request).table("user")
     monkeypatch.setattr("unlisted.tables.engines.postgres._can_make_temporary_tables", lambda _: False)
-    plain = in_memory(twin.pairs(rows.to_pylist(), "user", ("item",)))
+    plain = in_memory(reference.pairs(rows.to_pylist(), "user", ("item",)))
     with weighed(source, question("item"), SECRET) as oracle:
         for weighing in WEIGHINGS.values():
             for one in (oracle, plain):
@@ -248,7 +248,7 @@ def test_items_of_several_columns_a_predicate_and_long_labels(made: MakeTable) -
         for u in range(20)
         for _ in range(6)
     ] + [{"user": 3, "item": "x" * 30, "year": 2000, "age": 8}, {"user": 3, "item": "x", "year": None, "age": 8}]
-    pairs = twin.pairs(rows, "user", ("item", "year"), where=lambda row: row["age"] >= 4, max_label_bytes=20)
+    pairs = reference.pairs(rows, "user", ("item", "year"), where=lambda row: row["age"] >= 4, max_label_bytes=20)
     plain = in_memory(pairs, ("item", "year"))
     asked = question("item", "year", where="age >= 4", max_label_bytes=20, adjacency="replace")
     with weighed(made(pa.Table.from_pylist(rows)), asked, SECRET) as oracle:
@@ -269,7 +269,7 @@ def test_dates_and_the_order_of_bytes(made: MakeTable) -> None:
     words = ["b", "B", "ä", "\ufb00", "😀", "_"]
     days = [datetime.date(2024, 2, 29), datetime.date(1999, 12, 31)]
     rows = pa.table({"user": list(range(12)), "item": words * 2, "day": [day for day in days for _ in words]})
-    plain = in_memory(twin.pairs(rows.to_pylist(), "user", ("item", "day")), ("item", "day"))
+    plain = in_memory(reference.pairs(rows.to_pylist(), "user", ("item", "day")), ("item", "day"))
     with weighed(made(rows), question("item", "day"), SECRET) as oracle:
         for one in (oracle, plain):
             one.weigh(Weighing(1))

@@ -12,12 +12,13 @@ import pyarrow.parquet
 import pytest
 
 from unlisted.counts.weights import UNIT, Rerouting
-from unlisted.tables.bounding import Choice, distinct_pairs, item_columns
+from unlisted.tables.bounding import Choice, distinct_pairs
 from unlisted.tables.count_query import CountQuery
-from unlisted.tables.engines.duckdb_files import file_engine
+from unlisted.tables.engines.duckdb.paths import file_engine
 from unlisted.tables.engines.engine import Engine
-from unlisted.tables.engines.postgres import PostgresEngine
+from unlisted.tables.engines.postgres.engine import PostgresEngine
 from unlisted.tables.engines.spark import SparkEngine
+from unlisted.tables.items import item_columns
 from unlisted.tables.weighing import (
     adaptive_query,
     bucket_of,

@@ -44,8 +44,8 @@ from unlisted.query.charging import Bill, Deliver, Paid, Payer
 from unlisted.query.plan import Plan
 from unlisted.release.release import Release
 from unlisted.server.config import Limits
-from unlisted.tables.cancelling import Cancellation
 from unlisted.tables.failures import OWNER_LOG
+from unlisted.tables.stopping import Cancellation
 
 Gone = Callable[[], Awaitable[None]]
 """Waits until the caller has left."""

@@ -11,10 +11,10 @@ from typing import Any
 from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.numbers import exact
 from unlisted.query.charging import Payer
-from unlisted.query.options import AMOUNTS
+from unlisted.query.options import AMOUNTS, defaults_of, own_options
 from unlisted.query.plan import Plan
 from unlisted.query.private_table import PrivateTable
-from unlisted.query.questions import KINDS, Question, Top, defaults_of, own_options
+from unlisted.query.questions import KINDS, Question, Top
 from unlisted.server.config import Offer
 from unlisted.tables.column_types import ColumnType
 
@@ -81,7 +81,7 @@ def check(asked: Asked, offer: Offer, columns: Mapping[str, ColumnType], most: i
             raise InvalidArgumentError("items", name, f"one of {', '.join(offer.items)}")
     if said.get("where") is not None:
         # A predicate needs a parser, which a question without one need not wait for.
-        from unlisted.tables.predicate import parse_predicate  # noqa: PLC0415
+        from unlisted.tables.predicate.grammar import parse_predicate  # noqa: PLC0415
 
         parse_predicate(said["where"], {name: columns[name] for name in offer.filters})
     for name in ("k", "fetch"):

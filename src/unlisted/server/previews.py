@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from unlisted.errors import AccessError
 from unlisted.server.config import Limits
-from unlisted.tables.cancelling import Cancellation
+from unlisted.tables.stopping import Cancellation
 
 Made = TypeVar("Made")
 

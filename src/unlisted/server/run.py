@@ -110,7 +110,7 @@ def is_loopback(host: str) -> bool:
 def _listening(config: Config) -> Iterator[socket.socket]:
     """Open the door before anything else: an address that is taken is a plain refusal."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
-    # Said to be TCP, or asyncio leaves it to Nagle: a reply in two pieces then waits for the caller to confirm one.
+    # Named as TCP, or asyncio leaves it to Nagle: a reply in two pieces then waits for the first to be confirmed.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as door:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -28,11 +28,12 @@ from unlisted.counts.weights import HEAVIEST, SHARES, Rerouting, Weighing, even_
 from unlisted.counts.whole_numbers import to_numpy
 from unlisted.errors import ChargedFailureError
 from unlisted.privacy.sensitivity import Sensitivity
-from unlisted.tables.bounding import Choice, ItemColumn, distinct_pairs, item_columns, keys_of
+from unlisted.tables.bounding import Choice, distinct_pairs
 from unlisted.tables.count_query import CountQuery
 from unlisted.tables.counting import counted, in_order, labels_of, selected
 from unlisted.tables.engines.engine import World
 from unlisted.tables.failures import OWNER_LOG
+from unlisted.tables.items import ItemColumn, item_columns, keys_of
 
 if TYPE_CHECKING:
     from unlisted.tables.table import Table
