@@ -269,7 +269,7 @@ def test_what_was_called_failed_is_never_stored(book: Ledger):
 
     asyncio.run(ask())
     assert kinds(book)[-2:] == ["reserved", "forfeited"]
-    assert stored_releases(book, "searches", None) == []
+    assert list(stored_releases(book, "searches", None)) == []
 
 
 def test_a_service_that_stops_takes_no_more_questions():

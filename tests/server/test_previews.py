@@ -70,7 +70,7 @@ def test_when_too_many_wait_others_are_sent_away():
         previews = Previews(Limits(previews_at_once=1, previews_waiting=1))
         asked = [asyncio.ensure_future(previews.run(key, lambda: go.wait(PATIENCE_SECONDS))) for key in "ab"]
         await asyncio.sleep(0)
-        with pytest.raises(AccessError, match="Too many previews") as refused:
+        with pytest.raises(AccessError, match="Too many plans") as refused:
             await previews.run("c", lambda: None)
         assert (refused.value.status, refused.value.retry_after) == (503, 1)
         go.set()

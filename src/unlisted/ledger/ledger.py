@@ -201,6 +201,11 @@ class Ledger:
         with self.store.reading() as connection:
             return [entry for entry, _ in rows.read_entries(connection, dataset, account)]
 
+    def history_page(self, dataset: str, account: str | None, page: rows.Page) -> list[Entry]:
+        """Return a part of what happened to a data set, or to one account of it."""
+        with self.store.reading() as connection:
+            return [entry for entry, _ in rows.read_entries(connection, dataset, account, page)]
+
     def export_lines(self) -> Iterator[str]:
         """Yield every entry with its hash as one line of JSON, in order. Equal histories give equal lines."""
         with self.store.reading() as connection:

@@ -27,6 +27,10 @@ _CONNECT_SECONDS = 10
 _CREATION_LOCK = sa.text("SELECT pg_advisory_xact_lock(hashtext('unlisted'))")
 
 
+class StoreError(LedgerError):
+    """The store did not do as asked this time; it may do so later."""
+
+
 class Store:
     """Transactions on one ledger. Safe to share between threads, and to use in a forked child."""
 
@@ -182,7 +186,7 @@ def _plainly() -> Iterator[None]:
     try:
         yield
     except (sa.exc.DBAPIError, sa.exc.TimeoutError) as failure:
-        raise LedgerError(f"The ledger could not be used: {_reason(failure)}. Nothing was written.") from None
+        raise StoreError(f"The ledger could not be used: {_reason(failure)}. Nothing was written.") from None
 
 
 def _reason(failure: sa.exc.DBAPIError | sa.exc.TimeoutError) -> str:

@@ -77,6 +77,7 @@ class Limits:
 
     `time_limit` is how long the engine may take for a question, and `wait_limit` how long a question may wait for
     its turn; `pad_to` is when every answer to a question is sent, after the engine began. All are in seconds.
+    `ledger_limit` is how long the ledger's store may take to answer.
     Previews have threads, a queue and a limit of their own. `_at_once` is how many run, `_waiting` how many more
     may wait.
     """
@@ -84,6 +85,7 @@ class Limits:
     time_limit: float = 60.0
     wait_limit: float = 30.0
     preview_limit: float = 10.0
+    ledger_limit: float = 15.0
     pad_to: float | None = None
     body_bytes: int = 65_536
     requests_per_minute: int = 600
@@ -185,7 +187,7 @@ def _stream(name: str, told: _Section, datasets: Mapping[str, Offer]) -> StreamO
 
 def _limits(told: _Section) -> Limits:
     pad_to = told.seconds("pad_to")
-    times = {name: told.seconds(name) for name in ("time_limit", "wait_limit", "preview_limit")}
+    times = {name: told.seconds(name) for name in ("time_limit", "wait_limit", "preview_limit", "ledger_limit")}
     times["time_limit"] = times["time_limit"] or pad_to
     limits = replace(Limits(), pad_to=pad_to, **{name: value for name, value in times.items() if value})  # type: ignore[arg-type]
     counted = {one.name for one in fields(Limits)} - {"pad_to", *times}

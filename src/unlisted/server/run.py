@@ -36,7 +36,7 @@ def serve(config: Config, say: Callable[[str], None]) -> None:
     with (
         causes_kept_in(config.owner_log, "owner_log"),
         _listening(config) as door,
-        Ledger(config.ledger) as ledger,
+        Ledger(config.ledger, timeout=config.limits.ledger_limit) as ledger,
     ):
         log_to_stderr()
         app = make_app(config, ledger)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from unlisted.errors import InvalidArgumentError, StreamError
 from unlisted.ledger.declarations import NAMELESS, shared_warning, sharing
 from unlisted.ledger.ledger import Ledger
+from unlisted.ledger.rows import Page
 from unlisted.ledger.state import DatasetState
 from unlisted.ledger.terms import amount_of
 from unlisted.query.private_table import PrivateTable, table
@@ -154,8 +155,8 @@ def _is_paid(stream: Stream, dataset: str, ledger: Ledger) -> bool:
     stamp, settings = stream.stamp, hashlib.sha256(stream.settings.to_bytes()).hexdigest()
     if stamp is None or stamp["dataset"] != dataset:
         return False
+    number = int(stamp["entry"])
     return any(
-        (entry.number, entry.hash) == (stamp["entry"], stamp["hash"])
-        and entry.body.get("release_sha256") == settings
-        for entry in ledger.history(dataset, str(stamp["account"]))
+        (entry.number, entry.hash) == (number, stamp["hash"]) and entry.body.get("release_sha256") == settings
+        for entry in ledger.history_page(dataset, str(stamp["account"]), Page(1, after=number - 1))
     )

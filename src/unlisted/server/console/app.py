@@ -24,7 +24,7 @@ from unlisted.errors import (
     UnlistedError,
 )
 from unlisted.server.console import admin, answers, ask, budget, sign_in, streams
-from unlisted.server.console.visits import SIGN_IN, Console, Visit, any_visit
+from unlisted.server.console.visits import SIGN_IN, Console, Visit
 from unlisted.server.observability import NO_TELEMETRY
 from unlisted.tables.failures import OWNER_LOG
 
@@ -114,5 +114,6 @@ def _status(error: Exception) -> int:
 
 
 def _page(request: Request, status: int, text: str) -> Response:
-    visit: Visit = getattr(request.state, "visit", None) or any_visit(request)
+    # Of a cookie that cannot be looked up now, the page need not know.
+    visit: Visit = getattr(request.state, "visit", None) or Visit(request, request.app.state.console, "")
     return visit.page("wrong.html", {"title": HTTPStatus(status).phrase, "text": text}, status)

@@ -126,7 +126,7 @@ async def pay(visit: Signed, name: str, sent: Sent) -> Response:
     """Spend: run the question that was previewed, and go to its answer."""
     draft = Draft.sent(sent)
     try:
-        plan = await visit.planning(lambda: visit.service.plan(visit.caller, name, draft.asked()))
+        plan = await visit.planning(lambda: visit.service.plan(visit.caller, name, draft.asked()), is_asked=True)
         release = await visit.console.executor.answer(plan, sent.one("request") or None, visit.gone)
     except (InvalidArgumentError, BudgetRefusedError) as refused:
         why = refused

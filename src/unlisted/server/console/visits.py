@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from unlisted.errors import AccessError, InvalidArgumentError
-from unlisted.server.api.dependencies import caller_gone
+from unlisted.server.api.dependencies import caller_gone, within_rate
 from unlisted.server.auth import Caller
 from unlisted.server.console.rendering import render
 from unlisted.server.console.sessions import LONGEST, Sessions
@@ -135,9 +135,9 @@ class SignedIn(Visit):
 
     caller: Caller
 
-    async def planning(self, work: Callable[[], Made]) -> Made:
+    async def planning(self, work: Callable[[], Made], *, is_asked: bool = False) -> Made:
         """Do what needs a plan in a thread for plans, when the visitor's turn comes."""
-        return await self.console.previews.run(self.caller.key, work)
+        return await self.console.previews.run(self.caller.key, work, is_asked=is_asked)
 
     async def gone(self) -> None:
         """Wait until the visitor has left."""
@@ -153,15 +153,19 @@ def any_visit(request: Request) -> Visit:
 
 async def signed_in(request: Request) -> SignedIn:
     """Return the visit of somebody who is signed in, and count the request."""
-    visit = any_visit(request)
-    key = visit.console.sessions.key(visit.cookie)
+    console: Console = request.app.state.console
+    cookie = request.cookies.get(COOKIE, "")
+    key = console.sessions.remembered(cookie)
+    if key is None:
+        key = await run_in_threadpool(console.sessions.key, cookie)
     if not key:
         raise AccessError(401, "Sign in first.")
+    visit = Visit(request, console, cookie)
     caller = visit.service.remembered(key)
     if caller is None:
         caller = await run_in_threadpool(visit.service.enter, key, address_of(request))
     request.state.key = caller.key  # for the one line in the log
-    visit.console.rates.take(caller.key)
+    await within_rate(console.rates, caller)
     request.state.visit = found = SignedIn(request, visit.console, visit.cookie, caller)
     return found
 
@@ -169,7 +173,7 @@ async def signed_in(request: Request) -> SignedIn:
 async def any_form(request: Request) -> Form:
     """Return what a form sent, if the form is one of ours."""
     form = await read_form(request)
-    visit = any_visit(request)
+    visit = await run_in_threadpool(any_visit, request)
     if not visit.cookie or not visit.console.sessions.is_token(visit.cookie, form.one(TOKEN)):
         raise AccessError(403, _STALE)
     return form

@@ -251,7 +251,7 @@ def _connected(url: str) -> Iterator[psycopg.Connection[Any]]:
     try:
         # Nothing is prepared: each statement is asked once, and poolers lose what is prepared.
         # One that does not even answer is not waited for, unless the URL says how long.
-        waits = {} if "connect_timeout" in url else {"connect_timeout": _CONNECT_SECONDS}
+        waits: dict[str, Any] = {} if "connect_timeout" in url else {"connect_timeout": _CONNECT_SECONDS}
         connection = psycopg.connect(
             url, autocommit=True, prepare_threshold=None, application_name="unlisted", **waits
         )
