@@ -147,9 +147,7 @@ class TestWhoPaidForAStream:
 
     def test_one_that_protects_less_is_refused(self, ledger: Ledger, tmp_path: Path):
         pushed(tmp_path / "stream")
-        with pytest.raises(
-            InvalidArgumentError, match=r"protects user in 1 day.+ that protects 'user', as the"
-        ):
+        with pytest.raises(InvalidArgumentError, match=r"protects user in 1 day.+ that protects 'user', as the"):
             start(ledger, tmp_path / "stream")
 
     def test_one_of_a_new_data_set_is_refused_and_nothing_is_written(self, tmp_path: Path):
