@@ -31,7 +31,6 @@ from unlisted.mechanisms.partition_selection.rounds import LabelSelection as Wei
 from unlisted.mechanisms.partition_selection.then_count import FindThenCount
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking as SelectThenRank
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
-from unlisted.mechanisms.threshold_coin import CoinHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
@@ -187,8 +186,8 @@ def histogram(
     return ThresholdHistogram(_law(**scale), threshold, Sensitivity(items, count, adjacency), minimum_count)
 
 
-def coin_histogram(lowered: int = 2**62, **knobs: object) -> CoinHistogram:
-    return CoinHistogram(histogram(**knobs), lowered)
+def coin_histogram(lowered: int = 2**62, **knobs: object) -> ThresholdHistogram:
+    return replace(histogram(**knobs), lowered=lowered)
 
 
 def truncated(
@@ -212,6 +211,10 @@ def top_histogram(
     **scale: object,
 ) -> TopHistogram:
     return TopHistogram(_law(**scale), threshold, fetched, Sensitivity(items, count, adjacency), ties)
+
+
+def coin_top_histogram(lowered: int = 2**62, **knobs: object) -> TopHistogram:
+    return replace(top_histogram(**knobs), lowered=lowered)
 
 
 def top_k(
@@ -435,11 +438,11 @@ SUBJECTS = [
         cut_off_is_priced=True,
     ),
     Subject(
-        "CoinHistogram",
+        "ThresholdHistogram with a boundary coin",
         coin_histogram,
         noisy=coin_histogram(scale=3),
         quiet=coin_histogram(scale="0.01"),
-        knobs=HISTOGRAM | LAPLACE,
+        knobs=HISTOGRAM | LAPLACE | {"lowered": Knob((0, 1, 2**63, 2**64 - 1), "same", "rises")},
         cut_off_is_priced=True,
     ),
     Subject(
@@ -457,6 +460,15 @@ SUBJECTS = [
             "adjacency": Knob(("add_remove", "replace"), "falls", "same"),
         },
         cut_off_is_priced=True,
+    ),
+    Subject(
+        "TopHistogram with a boundary coin",
+        coin_top_histogram,
+        noisy=coin_top_histogram(scale=3, items=1),
+        quiet=coin_top_histogram(scale="0.01", items=1),
+        knobs=TOP | LAPLACE | {"lowered": Knob((1, 2**63, 2**64 - 1), "same", "rises")},
+        fetched=FETCHED,
+        has_threshold=True,
     ),
     Subject(
         "TopHistogram with Laplace noise",
