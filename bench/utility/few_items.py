@@ -24,7 +24,7 @@ from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.gaussian_shift import tail_about
+from unlisted.noise.gaussian_tails import tail_about
 from unlisted.noise.law import Law
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.sensitivity import Sensitivity

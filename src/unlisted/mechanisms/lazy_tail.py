@@ -19,11 +19,9 @@ from unlisted.counts.bounded_counts import add_noise
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.boundary_coin import COIN_BITS, Boundary
-from unlisted.noise import lazy
-from unlisted.noise.binomial import binomial, subset
+from unlisted.noise.bernoulli import Bounds, bernoulli_many, binomial, ratio, subset
 from unlisted.noise.bits import Bits
-from unlisted.noise.exact_law import ExactLaw
-from unlisted.noise.normal_coin import ratio
+from unlisted.noise.law import ExactLaw
 
 SELDOM = Fraction(1, 100)
 """Counts that pass the threshold less often than this need not be named before it is drawn who passes."""
@@ -38,7 +36,7 @@ class Lifts(NamedTuple):
     least: int
 
     @property
-    def chance(self) -> lazy.Bounds:
+    def chance(self) -> Bounds:
         """How likely that much noise is."""
         return self.law.tail_bounds(self.least)
 
@@ -83,9 +81,9 @@ def lift_unnamed(
     return np.concatenate(counts), np.concatenate(ranks), np.concatenate(noise)
 
 
-def _noise_by_coin(lifted: int, usual: Lifts, other: Lifts, fell_well: lazy.Bounds, bits: Bits) -> Numbers:
+def _noise_by_coin(lifted: int, usual: Lifts, other: Lifts, fell_well: Bounds, bits: Bits) -> Numbers:
     """Draw the noise of so many labels that were lifted, each of which has the other side with this chance."""
-    well = subset(lifted, lazy.bernoulli_many(fell_well, lifted, bits), bits)
+    well = subset(lifted, bernoulli_many(fell_well, lifted, bits), bits)
     drawn = np.empty(lifted, dtype=np.int64)
     drawn[well] = other.law.sample_at_least(other.least, len(well), bits)
     rest = np.setdiff1d(np.arange(lifted), well)
@@ -93,7 +91,7 @@ def _noise_by_coin(lifted: int, usual: Lifts, other: Lifts, fell_well: lazy.Boun
     return drawn
 
 
-def _mean(lowered: int, usual: lazy.Bounds, other: lazy.Bounds) -> lazy.Bounds:
+def _mean(lowered: int, usual: Bounds, other: Bounds) -> Bounds:
     """Return the chance of one of two events, the second taken so many of 2^64 times."""
     first, second = _part((1 << COIN_BITS) - lowered, usual), _part(lowered, other)
 
@@ -104,7 +102,7 @@ def _mean(lowered: int, usual: lazy.Bounds, other: lazy.Bounds) -> lazy.Bounds:
     return bounds
 
 
-def _part(times: int, chance: lazy.Bounds) -> lazy.Bounds:
+def _part(times: int, chance: Bounds) -> Bounds:
     """Return so many parts of 2^64 of a chance."""
 
     def bounds(precision: int) -> tuple[int, int]:
