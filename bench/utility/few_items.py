@@ -108,6 +108,17 @@ class Counts:
                 labels, errors = labels + times * chance, errors + times * error
         return labels, errors / labels if labels else 0.0
 
+    def right(self, sides: list[Side]) -> float:
+        """Return the expected number of labels that are shown with a count right to within a tenth."""
+        certain = max(side.threshold + len(side.masses) // 2 for side in sides) + 1
+        right = 0.0
+        for count, times in zip(self.values.tolist(), self.labels.tolist(), strict=True):
+            for side in sides:
+                noise = np.arange(len(side.masses)) - len(side.masses) // 2
+                good = (min(count, certain) + noise > side.threshold) & (np.abs(noise) <= count / 10)
+                right += times * side.chance * float(side.masses[good].sum())
+        return right
+
     def chosen(self, chance: Callable[[int], float]) -> float:
         """Return the expected number of labels chosen without counts."""
         return math.fsum(n * chance(c) for c, n in zip(self.values.tolist(), self.labels.tolist(), strict=True))

@@ -28,7 +28,7 @@ from unlisted.mechanisms.partition_selection.from_counts import CountedLabels as
 from unlisted.mechanisms.partition_selection.one_round import LabelRound as WeightedRound
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels as OptimalSelection
 from unlisted.mechanisms.partition_selection.rounds import LabelSelection as WeightedSelection
-from unlisted.mechanisms.partition_selection.then_count import FindThenCount
+from unlisted.mechanisms.partition_selection.then_count import FindThenCount, FoundTop
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking as SelectThenRank
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
@@ -267,6 +267,10 @@ def find_then_count(
     return FindThenCount(hinted_selection(**knobs), sizes_variance, counts_variance, grain)
 
 
+def found_top(k: object = 30, counts: bool = True, **knobs: object) -> FoundTop:
+    return FoundTop(find_then_count(**knobs), k, counts)
+
+
 def optimal(epsilon: object = 1, delta: object = "1e-6", items: object = 1) -> OptimalSelection:
     return OptimalSelection(epsilon, delta, Sensitivity(items))
 
@@ -410,6 +414,26 @@ SUBJECTS = [
         ask=_weighed,
         weighs=True,
         saturates_at=LARGEST_COUNT // 64,
+    ),
+    Subject(
+        "the first k of labels, then their counts",
+        found_top,
+        noisy=found_top(k=20, threshold=30, variance=25),
+        quiet=found_top(variance="0.01", counts_variance="0.005", sizes_variance="0.5"),
+        knobs=SELECTION | {"k": Knob((1, 2, 20), "same", "same")},
+        ask=_weighed,
+        weighs=True,
+        saturates_at=LARGEST_COUNT // 64,
+    ),
+    Subject(
+        "the first k of labels, without their counts",
+        lambda **knobs: found_top(counts=False, **knobs),
+        noisy=found_top(k=20, counts=False, threshold=30, variance=25),
+        quiet=found_top(counts=False, variance="0.01", counts_variance="0.005", sizes_variance="0.5"),
+        knobs={"k": Knob((1, 2, 20), "same", "same")},
+        ask=_weighed,
+        has_counts=False,
+        weighs=True,
     ),
     Subject(
         "ThresholdHistogram with Laplace noise",
