@@ -43,7 +43,7 @@ COUNTS_ARE_BETTER = Fraction(80, 100)
 """Counts, or Bernoulli draws that know the count, are taken where they need fewer users than this part of what
 weights need, at the most items allowed."""
 
-FINDING_IS_BETTER = 5
+FINDING_IS_BETTER = 9
 """A ranking is the first of what is found where Gumbel noise needs more users than so many times the weight that a
 label needs."""
 
