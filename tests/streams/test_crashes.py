@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.streams.brooks import brook, files_of, rows_of, shown
+from tests.streams.brooks import STILL, brook, files_of, rows_of, shown
 
 from unlisted.errors import InvalidArgumentError, StreamError
 from unlisted.mechanisms.continual.recursion import Recursion
@@ -26,9 +26,6 @@ from unlisted.streams.stream import Stream
 
 STEPS = ("open", "write", "fsync", "replace", "ftruncate", "lseek", "rename", "mkdir", "chmod")
 """All by which the operating system is asked to change something on the disk."""
-
-STILL = Fraction(1, 100)
-"""The variance of noise so small that counts are what they are."""
 
 DONE, KILLED = 0, -signal.SIGKILL
 ROUNDS = (

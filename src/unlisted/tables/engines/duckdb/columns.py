@@ -8,7 +8,8 @@ from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.engine import no_user
 
 _KINDS = {
-    ColumnType.TEXT: ("VARCHAR", "ENUM", "UUID", "JSON"),
+    # A column that nobody gave a type, such as those of an empty data frame, holds no value at all.
+    ColumnType.TEXT: ("VARCHAR", "ENUM", "UUID", "JSON", '"NULL"'),
     ColumnType.INTEGER: (
         *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
         *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
