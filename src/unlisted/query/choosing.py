@@ -112,7 +112,8 @@ def _ending(budget: Budget, sensitivity: Sensitivity, minimum_count: int) -> Tru
 
 
 def _said_of_coin(lowered: int) -> str:
-    return f" A coin for each label makes it 1 lower for {share_of(lowered):.1%} of them." if lowered else ""
+    share = f"{share_of(lowered):.1%}"
+    return f" A Bernoulli draw for each label lowers it by 1 for {share} of them." if lowered else ""
 
 
 def _histogram(question: questions.Histogram, one_shot: bool) -> Chosen:
