@@ -34,6 +34,7 @@ from unlisted.streams.releases import joined, released
 from unlisted.streams.rounds import Kept
 from unlisted.streams.saved import Saved
 from unlisted.streams.settings import Settings
+from unlisted.streams.windows import between, require_window
 from unlisted.tables.count_query import LONGEST_LABEL
 from unlisted.tables.stopping import outcome_of
 
@@ -200,6 +201,22 @@ class Stream:
         every = self._settings.release_every
         for number in range(every, self.round + 1, every):
             yield number, self._folder.release(number)
+
+    def last(self, rounds: int, *, at: int | None = None) -> Release:
+        """Return the counts of the last so many rounds, from what was released: it costs nothing more.
+
+        Args:
+            rounds: how many rounds, such as 24 for a day of an hourly stream; all of them if there were fewer.
+            at: the last round that counts, from 1; the latest release unless said.
+        """
+        every = self._settings.release_every
+        now = self.round // every * every if at is None else whole("at", at)
+        latest = self.release(now)
+        before = now - whole("rounds", rounds)
+        if before <= 0:
+            return between(self._settings, None, (now, latest))
+        require_window(self._settings, before, now)
+        return between(self._settings, (before, self.release(before)), (now, latest))
 
     def export(self) -> Release:
         """Return all releases so far as one, with the column `round` in front."""
