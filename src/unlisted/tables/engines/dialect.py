@@ -17,10 +17,12 @@ __all__ = [
     "Rule",
     "byte_length",
     "is_wide",
+    "local_time",
     "passing",
     "quoted",
     "subquery",
     "tables_of",
+    "told_local",
     "translated",
     "within_calendar",
 ]
@@ -69,14 +71,16 @@ def passing(engine: Engine, rows: Rows, source: exp.Expr, dialect: str, rule: Ru
     read = dict.fromkeys((*rows.columns, *sorted(rows.where.columns)))
     # A predicate sees what is counted. Of the types that are no items it only ever asks whether there is a value.
     columns = [
-        quoted(name) if kinds[name] is ColumnType.OTHER else f"{engine.plain(name)} AS {quoted(name)}"
-        for name in read
+        f"{engine.plain(name)} AS {quoted(name)}" if kinds[name].is_plain else quoted(name) for name in read
     ]
     # It does not see who is one user: `lower(name)` may be that, while the predicate asks for names.
     kept_as = {name: name for name in rows.columns}
-    if rows.user is not None and engine.whose(rows.user) not in (engine.plain(rows.user), quoted(rows.user)):
-        kept_as[rows.user] = name_for_whose(rows)
-        columns.append(f"{engine.whose(rows.user)} AS {quoted(kept_as[rows.user])}")
+    if rows.user is not None:
+        whose, seen = engine.whose(rows.user), {engine.plain(rows.user)}
+        # What is no item is named as it is, and may be asked whose it is afterwards.
+        if whose not in (seen if kinds[rows.user].is_plain else {*seen, quoted(rows.user)}):
+            kept_as[rows.user] = name_for_whose(rows)
+            columns.append(f"{whose} AS {quoted(kept_as[rows.user])}")
     query = f"SELECT {', '.join(columns)} FROM {quoted(SOURCE)}"  # noqa: S608 - names are quoted
     named = translated(query, dialect, {SOURCE: source}, rule)
     kept = exp.select(*(_kept(inside, name) for name, inside in kept_as.items())).from_(subquery(named, "named"))
@@ -102,6 +106,26 @@ def within_calendar(expression: str, kind: ColumnType) -> str:
     word = kind.name
     first, last = (f"CAST('{bound}' AS {word})" for bound in _FIRST_AND_LAST[kind])
     return f"CASE WHEN {expression} BETWEEN {first} AND {last} THEN {expression} END"
+
+
+LOCAL_TIME = "UNLISTED_LOCAL_TIME"
+"""Said of a moment with a time zone and the name of another one: what clocks say there."""
+
+
+def local_time(expression: str, zone: str) -> str:
+    """Return what clocks in a zone say at a moment; NULL where readers outside the engine could not hold it."""
+    # A day less at both ends: no zone is further away than that.
+    first, last = (f"CAST('{day} 00:00:00+00' AS TIMESTAMPTZ)" for day in ("0001-01-02", "9999-12-31"))
+    told = f"{LOCAL_TIME}('{zone}', {expression})"
+    return f"CASE WHEN {expression} >= {first} AND {expression} < {last} THEN {told} END"
+
+
+def told_local(node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+    """Return the zone and the moment whose local time a node is, or None if it is anything else."""
+    if isinstance(node, exp.Anonymous) and node.name.upper() == LOCAL_TIME:
+        zone, moment = node.expressions
+        return zone, moment
+    return None
 
 
 def byte_length(node: exp.Expr) -> exp.Expr | None:
