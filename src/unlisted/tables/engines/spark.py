@@ -92,7 +92,8 @@ class SparkEngine:
         return {name: local if kind is ColumnType.INSTANT else kind for name, kind in found.items()}
 
     def _is_local(self, column: str) -> bool:
-        return self._zone is not None and type(self._types[column]).__name__ == "TimestampType"
+        """Return whether a column holds moments that are counted by the clocks of a zone."""
+        return self._zone is not None and self._is_moment(column)
 
     def plain(self, column: str) -> str:
         """Return a column as a value that compares by its bytes."""
@@ -106,8 +107,16 @@ class SparkEngine:
             case ColumnType.TIMESTAMP if self._is_local(column):
                 return local_time(name, self._zone or "")
             case ColumnType.DATE | ColumnType.TIMESTAMP:
-                return within_calendar(name, kind)
-        return name
+                return within_calendar(name, kind.name)
+        return within_calendar(name, "TIMESTAMPTZ") if self._is_moment(column) else name
+
+    def seen(self, column: str) -> str:
+        """Return a column as a predicate sees it."""
+        return self.plain(column)
+
+    def _is_moment(self, column: str) -> bool:
+        """Return whether a column holds timestamps with a time zone, users only if no zone is said."""
+        return type(self._types[column]).__name__ == "TimestampType"
 
     def whose(self, column: str) -> str:
         """Return a column as a user: one value for one person."""
@@ -126,7 +135,7 @@ class SparkEngine:
         if kind is ColumnType.OTHER and type(native).__name__ not in _USERS:
             raise no_user(column, "Make it text or a number in the frame, in one form for each person.")
         # One moment is one user, whatever clocks say: in autumn they say the same twice.
-        return quoted(column) if self._is_local(column) else self.plain(column)
+        return within_calendar(quoted(column), "TIMESTAMPTZ") if self._is_local(column) else self.plain(column)
 
     def state(self) -> Hashable:
         """Return nothing: a frame is followed once."""

@@ -85,7 +85,7 @@ class Files(ABC):
     """Which options of `Reading` say something about such files."""
     table_is = ""
     """What `table=` names in such a file, if it may hold several tables."""
-    knows_collations = False
+    is_database = False
     collated: frozenset[str] = frozenset()
 
     def __init__(self, place: Place, reading: Reading | None = None, table: str | None = None) -> None:

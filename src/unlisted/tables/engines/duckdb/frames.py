@@ -51,7 +51,7 @@ class Frame:
     """A frame that can be read again and again: how its schema is read, and how its rows."""
 
     named_by_first_line = False
-    knows_collations = False
+    is_database = False
     collated: frozenset[str] = frozenset()
     timezone: str | None = None
 
@@ -174,10 +174,12 @@ def _tried(connection: duckdb.DuckDBPyConnection, fields: Sequence[pa.Field]) ->
 
 def _lazy_schema(frame: Any) -> pa.Schema:
     """Return the schema of a Polars LazyFrame, which plans it but runs nothing."""
-    # Plans fail in many ways, with messages that name what they are planned on.
+    from polars.exceptions import PanicException  # noqa: PLC0415 - only who has a Polars frame has Polars
+
+    # Plans fail in many ways, with messages that name what they are planned on. A panic is no Exception.
     try:
         return _reader(_without_categories(frame).clear().collect()).schema
-    except Exception:
+    except (Exception, PanicException):
         raise InvalidArgumentError("source", "LazyFrame", "a LazyFrame whose schema can be planned") from None
 
 
@@ -187,11 +189,31 @@ def _lazy_rows(frame: Any, columns: list[str]) -> pa.RecordBatchReader:
     schema = _reader(needed.clear().collect()).schema
 
     def batches() -> Iterator[pa.RecordBatch]:
-        parts = needed.collect_batches() if hasattr(needed, "collect_batches") else [needed.collect()]
-        for part in parts:
+        for part in _parts(needed):
             yield from pa.table(part).cast(schema).to_batches()
 
     return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _parts(frame: Any) -> Iterator[Any]:
+    """Run a Polars LazyFrame and yield its rows, part by part.
+
+    When its plan panics, Polars ends as if there were no more rows, and one row would have taken others with it.
+    So a row of our own comes last. If it does not come, that is an error.
+    """
+    import polars  # noqa: PLC0415 - only who has a Polars frame has Polars
+
+    if not hasattr(frame, "collect_batches"):
+        yield frame.collect()
+        return
+    is_last = max(frame.collect_schema().names(), key=len, default="") + "_is_last"
+    marked = frame.with_columns(polars.lit(False).alias(is_last))  # noqa: FBT003 - a value
+    last, has_ended = polars.LazyFrame({is_last: [True]}), False
+    for part in polars.concat([marked, last], how="diagonal").collect_batches():
+        has_ended = has_ended or bool(part[is_last].any())
+        yield part.filter(~part[is_last]).drop(is_last)
+    if not has_ended:
+        raise RuntimeError("the plan of a LazyFrame ended before its rows did")
 
 
 def _without_categories(frame: Any) -> Any:

@@ -21,7 +21,8 @@ import pyarrow as pa
 from unlisted.tables.engines.duckdb.engine import Opening
 from unlisted.tables.engines.duckdb.frames import Frame, duckdb_types
 
-_LARGEST = 10**400
+_MOST_DIGITS = 400
+_LARGEST = 10**_MOST_DIGITS
 _SAID_AS_TEXT = (numbers.Number, decimal.Decimal, datetime.date, datetime.time, uuid.UUID)
 _LISTS = (list, tuple, np.ndarray)
 _SPOKEN = ("period", "interval")
@@ -135,7 +136,9 @@ def _same(value: object, text: str) -> str | None:
         return None
     if isinstance(value, complex) and value.imag == 0:
         value = value.real
+    if isinstance(value, decimal.Decimal) and value.adjusted() < -_MOST_DIGITS and value != 0:
+        return None
     if isinstance(value, numbers.Rational | float | decimal.Decimal | numbers.Real):
         # The exact number, whatever type holds it. One with very many digits would take very long to write.
-        return str(Fraction(value)) if -_LARGEST < value < _LARGEST else None  # type: ignore[operator, arg-type]
+        return str(Fraction(value)) if -_LARGEST < value < _LARGEST else None  # type: ignore[arg-type]
     return text

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unlisted.counts.readable import readable, readable_as
-from unlisted.tables.engines.duckdb.arrow import ROWS, careful, held_batch, holds_others
-from unlisted.tables.engines.duckdb.columns import quoted
+from unlisted.tables.engines.duckdb.arrow import ROWS, careful, held_batch, there
+from unlisted.tables.engines.duckdb.columns import DuckDBColumn, quoted
 from unlisted.tables.engines.duckdb.engine import Opening, connected, described
 from unlisted.tables.engines.duckdb.files import FILE, Files, Place, listed
 from unlisted.tables.engines.duckdb.marks import Remembered
@@ -79,18 +79,17 @@ class Parquet(Files):
         return self.with_folders(opening.columns, lambda inside, _: self._read_by_arrow(opening, inside))
 
     def _read_by_arrow(self, opening: Opening, columns: Sequence[str]) -> str:
+        native = {name: {**self.own_types(), FILE: "VARCHAR"}[name] for name in columns}
         with _opened(self.files[0]) as file:
-            stored = file.schema_arrow
-        kinds = {name: pa.string() if name == FILE else _held(stored.field(name).type) for name in columns}
-        schema = pa.schema(list(kinds.items()))
+            stored = {**{field.name: field.type for field in file.schema_arrow}, FILE: pa.string()}
+        schema = pa.schema([pa.field(name, _held(stored[name], native[name])) for name in native])
         opening.connection.register(FRAME, careful(schema, _batches(self.files, schema)))
         found = described(opening.connection, quoted(FRAME))
-        native = {**self.own_types(), FILE: found.get(FILE)}
         values = ", ".join(
             quoted(name)
-            if native[name] in (found[name], _UNKNOWN) or holds_others(schema.field(name).type)
+            if native[name] == found[name] or pa.types.is_boolean(schema.field(name).type)
             else f"TRY_CAST({quoted(name)} AS {native[name]}) AS {quoted(name)}"
-            for name in columns
+            for name in native
         )
         return f"(SELECT {values} FROM {quoted(FRAME)})"
 
@@ -103,7 +102,9 @@ def _batches(files: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch
 
 
 def _as_held(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    return column if holds_others(kind) else readable_as(readable(column), kind)
+    if pa.types.is_boolean(kind) and not pa.types.is_boolean(column.type):
+        return there(column)
+    return readable_as(readable(column), kind)
 
 
 def _opened(name: str) -> pq.ParquetFile:
@@ -123,13 +124,17 @@ def _opened(name: str) -> pq.ParquetFile:
     return pq.ParquetFile(name, metadata=metadata, coerce_int96_timestamp_unit="us")
 
 
-def _held(kind: pa.DataType) -> pa.DataType:
-    """Return the type in which DuckDB takes values that Arrow has read from a file."""
+def _held(kind: pa.DataType, native: str) -> pa.DataType:
+    """Return the type in which DuckDB takes values that Arrow has read from a file.
+
+    Of a type that is only there, or not, Arrow and DuckDB may have different ideas: an interval of DuckDB is
+    twelve bytes to Arrow. So whether it is there is all that is handed over.
+    """
+    if DuckDBColumn("", native, is_database=False, collated=False).is_only_there:
+        return pa.bool_()
     if pa.types.is_float16(kind):
         return pa.float32()
-    if pa.types.is_decimal256(kind) and not _is_long(kind):
-        return pa.decimal128(kind.precision, kind.scale)
-    return pa.string() if _is_long(kind) else kind
+    return pa.decimal128(kind.precision, kind.scale) if pa.types.is_decimal256(kind) else kind
 
 
 def _has_lookalikes(schema: pa.Schema) -> bool:

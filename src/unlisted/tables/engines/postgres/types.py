@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from unlisted.counts.readable import LONGEST_USER
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.dialect import local_time, quoted, within_calendar
 from unlisted.tables.engines.engine import no_user
@@ -103,14 +104,26 @@ class PostgresColumn:
                 return local_time(column, self.zone)
             case ColumnType.TEXT | ColumnType.OTHER | ColumnType.INSTANT:
                 # What is no item can be a user; some such types know no equality, but their text does.
-                return f'CAST({column} AS VARCHAR) COLLATE "C"'
+                return f'CAST({self._moment or column} AS VARCHAR) COLLATE "C"'
             case ColumnType.FLOAT:
                 return f"NULLIF({column}, CAST('NaN' AS DOUBLE))"
             case ColumnType.DECIMAL:
                 return self._plain_decimal(column)
             case ColumnType.DATE | ColumnType.TIMESTAMP:
-                return within_calendar(column, self.kind)
+                return within_calendar(column, self.kind.name)
         return column
+
+    @property
+    def _moment(self) -> str | None:
+        """It, if it is a timestamp with a time zone, and in the calendar."""
+        is_moment = self.type_name == "timestamptz"
+        return within_calendar(quoted(self.name), "TIMESTAMPTZ") if is_moment else None
+
+    def seen(self) -> str:
+        """Return it in the shared dialect as a predicate sees it: what is no item, as it is."""
+        if self.kind.is_plain:
+            return self.plain()
+        return self._moment or quoted(self.name)
 
     def whose(self) -> str:
         """Return it in the shared dialect as a user: the same text for the same person, as the server sees it."""
@@ -125,7 +138,9 @@ class PostgresColumn:
             return f"RTRIM({self.plain()}, ' ')"
         if self.type_name == "citext":
             # As `=` of the extension does it: under the database's own collation, whatever the column's is.
-            return f'LOWER(CAST({column} AS VARCHAR) COLLATE "default") COLLATE "C"'
+            return _short(column, f'LOWER(CAST({column} AS VARCHAR) COLLATE "default") COLLATE "C"')
+        if self.type_name == "bytea":
+            return _short(column, self.plain())
         if self.kind is ColumnType.FLOAT:
             return f"CASE WHEN {column} = 0 THEN 0 ELSE {self.plain()} END"
         if self.type_name == "timestamptz":
@@ -149,6 +164,15 @@ class PostgresColumn:
         scale = _UNDECLARED_SCALE
         fits = f"ABS({column}) < 1e{_DIGITS - scale} AND {column} = ROUND({column}, {scale})"
         return f"CAST(CASE WHEN {fits} THEN {column} END AS DECIMAL({_DIGITS}, {scale}))"
+
+
+def _short(column: str, said: str) -> str:
+    """Return what is said of a column, if it is short enough to be said: half a gigabyte of bytes is too much.
+
+    It may grow on the way, and is no user then either. So to say it again changes nothing.
+    """
+    is_short = f"STRLEN({column}) <= {LONGEST_USER}"
+    return f"CASE WHEN {is_short} THEN CASE WHEN STRLEN({said}) <= {LONGEST_USER} THEN {said} END END"
 
 
 def described(
