@@ -107,6 +107,14 @@ def _duckdb_file(rows: Rows, layout: str, workshop: Workshop) -> tuple[Any, dict
     return path, {"table": "seen_rows" if layout == "view" else "rows"}
 
 
+def _arrow_file(rows: Rows, layout: str, workshop: Workshop) -> tuple[Any, dict[str, Any]]:
+    path, given = workshop.path(".arrow"), arrow_table(rows)
+    make = pa.ipc.new_stream if layout == "stream" else pa.ipc.new_file
+    with make(path, given.schema) as writer:
+        writer.write_table(given, max_chunksize=3 if layout == "stream" else None)
+    return path, {}
+
+
 def _chunked(given: pa.Table, layout: str) -> pa.Table:
     sizes = {"one chunk": len(given), "chunks of one row": 1, "empty chunks": 2}[layout]
     batches = given.to_batches(max_chunksize=sizes)
@@ -200,6 +208,7 @@ FRAMES_AND_FILES = {
     for source in (
         Source("parquet", _but(*_NO_PARQUET), tuple(LAYOUTS), _parquet),
         Source("duckdb", _but(*_NO_DUCKDB), ("table", "view"), _duckdb_file),
+        Source("arrow", _but(), ("file", "stream"), _arrow_file),
         Source("pyarrow", _but(), _CHUNKS, _pyarrow),
         Source("polars", _but(*_NO_POLARS), ("eager", "lazy"), _polars),
         Source("polars scan", _but(*_NO_PARQUET), ("pyarrow", "pyarrow, one row a group"), _polars_scan),

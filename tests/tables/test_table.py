@@ -53,19 +53,32 @@ def test_making_a_table_opens_nothing() -> None:
         ("missing-*.csv", {}, "a path or glob of files that exist"),
         ("no\0name.csv", {}, "a path or glob of files that exist"),
         ("no\0name.duckdb", {"table": "x"}, "the path of a DuckDB file that exists"),
-        (".", {}, "a file of a known kind"),
-        ("rows.xlsx", {}, ".parquet, .pq, .csv, .tsv, .jsonl, .ndjson, .json, .duckdb, .ddb, .db"),
+        ("src", {}, "a folder of files of one kind"),
+        (
+            "rows.docx",
+            {},
+            ".csv, .tsv, .txt, .jsonl, .ndjson, .json, .parquet, .pq",
+        ),
+        ("rows.sqlite", {"table": "x"}, "SQLite is not supported: export the table"),
+        ("rows.csv.zip", {}, "Unpack it first"),
+        ("rows.parquet", {"sep": ";"}, "left out for a Parquet file. Only CSV files have separators"),
+        ("rows.jsonl", {"header": ["a"]}, "left out for a JSON file. Its columns have their names"),
+        ("rows.duckdb", {"table": "x", "decimal": ","}, "left out for a DuckDB file"),
+        ("postgresql://x@localhost/y", {"table": "x", "encoding": "latin-1"}, "left out for a PostgreSQL table"),
+        ("https://example.org/rows.csv", {}, "Download the file first"),
+        ("mysql://reader:secret@db/shop", {"table": "x"}, "source = 'mysql://...' is not allowed"),
+        (["a.csv", "b.parquet"], {}, "They are of different kinds"),
+        (["a.duckdb", "b.duckdb"], {"table": "x"}, "one DuckDB file"),
         ("missing.duckdb", {"table": "x"}, "the path of a DuckDB file that exists"),
         ("missing.duckdb", {}, 'Say which: table="name"'),
-        ("rows.parquet", {"table": "x"}, "a Parquet file is one table already"),
-        ("rows.parquet", {"types": {"a": "int"}}, "only those of text files are declared"),
-        ("rows.csv", {"table": "x"}, "a text file is one table already"),
+        ("rows.parquet", {"table": "x"}, "left out for a Parquet file. It is one table already"),
+        ("rows.csv", {"table": "x"}, "left out for a CSV file. It is one table already"),
         ("rows.duckdb", {"table": "x", "types": {"a": "int"}}, "only those of text files are declared"),
-        (ROWS, {"table": "x"}, "a data frame is one table already"),
-        (ROWS, {"types": {"a": "int"}}, "the columns of a data frame have their types"),
-        (5, {}, "a path or glob of Parquet"),
-        ([("a", "x")], {}, "a path or glob of Parquet"),
-        (None, {}, "a path or glob of Parquet"),
+        (ROWS, {"table": "x"}, "left out for a data frame. It is one table already"),
+        (ROWS, {"types": {"a": "int"}}, "left out for a data frame. Its columns have their types"),
+        (5, {}, "a path, a glob, a folder or a list of them"),
+        ([("a", "x")], {}, "a path, a glob, a folder or a list of them"),
+        (None, {}, "a path, a glob, a folder or a list of them"),
     ],
 )
 def test_sources_that_are_none_are_refused(source: Any, keywords: dict[str, Any], message: str) -> None:
@@ -73,10 +86,15 @@ def test_sources_that_are_none_are_refused(source: Any, keywords: dict[str, Any]
         table(source, user="user", **keywords).columns()
 
 
-def test_a_folder_is_refused_with_the_way_to_read_what_is_in_it(tmp_path: Path) -> None:
+def test_a_folder_of_no_kind_or_several_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "rows.parquet"
     folder.mkdir()
-    with pytest.raises(InvalidArgumentError, match=re.escape("rows.parquet/*.parquet for the files in it")):
+    with pytest.raises(InvalidArgumentError, match=re.escape("In it are no files.")):
+        table(folder, user="user").columns()
+    (folder / "notes.md").touch()
+    (folder / "rows.csv").touch()
+    (folder / "rows.parquet").touch()
+    with pytest.raises(InvalidArgumentError, match=re.escape("In it are .csv, .md, .parquet. Name")):
         table(folder, user="user").columns()
 
 
@@ -103,7 +121,7 @@ def test_several_parquet_files_are_one_table(tmp_path: Path) -> None:
         pyarrow.parquet.write_table(ROWS, folder / "part.parquet")
     (tmp_path / "day=1" / "empty.parquet").touch()
     source = table(f"{tmp_path}/**/part.parquet", user="user")
-    assert list(source.columns()) == ["user", "item"]
+    assert list(source.columns()) == ["user", "item", "day"]
     assert all_counts(source, question("item", count="rows", rows_per_item=9)) == {("x",): 6}
 
 
@@ -155,8 +173,9 @@ def test_kinds_of_columns_are_told_apart(tmp_path: Path) -> None:
         "1::HUGEINT": "int", "1::UBIGINT": "int", "1::UHUGEINT": "other", "1.5::DECIMAL(9,2)": "decimal",
         "1.5::FLOAT": "float", "1.5::DOUBLE": "float", "true": "bool", "DATE '2024-01-01'": "date",
         "TIMESTAMP '2024-01-01'": "timestamp", "TIMESTAMP_NS '2024-01-01'": "timestamp",
-        "TIMESTAMP_S '2024-01-01'": "timestamp", "TIMESTAMPTZ '2024-01-01'": "other", "TIME '10:00'": "other",
-        "INTERVAL 1 DAY": "other", "'x'::BLOB": "other", "[1]": "other", "{'a': 1}": "other", "['x']": "other",
+        "TIMESTAMP_S '2024-01-01'": "timestamp", "TIMESTAMPTZ '2024-01-01'": "timestamp with a time zone",
+        "TIME '10:00'": "other", "INTERVAL 1 DAY": "other", "'x'::BLOB": "other", "[1]": "other",
+        "{'a': 1}": "other", "['x']": "other",
         "MAP {'a': 1}": "other", "'1'::BIT": "other",
     }  # fmt: skip
     with duckdb.connect(str(path)) as connection:

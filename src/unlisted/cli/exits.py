@@ -32,13 +32,14 @@ from unlisted.errors import (
 )
 from unlisted.release.release import escaped
 from unlisted.tables.failures import OWNER_LOG, causes_kept_in
+from unlisted.tables.reading import HELP
 
 BAD_INPUT, REFUSED, CHARGED, INTERRUPTED, UNREAD = 2, 3, 4, 130, 141
 
 _TYPED = {"source": "SOURCE", "path": "DIR", "k": "-k", "number": "--round"} | {
     name: f"--{name.replace('_', '-')}"
     for name in (
-        *("user", "item", "table", "types", "count", "rows_per_item", "items_per_user", "where", "adjacency"),
+        *("user", "item", "table", *HELP, "count", "rows_per_item", "items_per_user", "where", "adjacency"),
         *("epsilon", "rho", "delta", "per_item_epsilon", "noise", "fetch", "counts", "output", "chart", "receipt"),
         *(
             "ledger",

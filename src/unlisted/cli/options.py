@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
+from unlisted.cli.reading import SOURCE_PANEL, SOURCES, ReadingOptions
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger import ledger_class
 from unlisted.privacy.guarantee import Budget
@@ -65,24 +66,17 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return spread
 
 
-SOURCE_PANEL, COUNT_PANEL, BUDGET_PANEL, OUTPUT_PANEL = "Data", "What is counted", "Budget", "Answer"
+COUNT_PANEL, BUDGET_PANEL, OUTPUT_PANEL = "What is counted", "Budget", "Answer"
 
 Format = Literal["table", "json", "csv", "parquet"]
 AdjacencyTyped = Literal["add-remove", "replace"]
 
 
-@dataclass(frozen=True)
-class SourceOptions:
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions(ReadingOptions):
     """Where the rows are."""
 
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="SOURCE",
-            help="A file or glob (Parquet, CSV, JSON lines), or with --table a DuckDB file or a PostgreSQL URL.",
-            show_default=False,
-        ),
-    ]
+    source: Annotated[list[str], typer.Argument(metavar="SOURCE", help=SOURCES, show_default=False)]
     user: Annotated[
         str,
         typer.Option(
@@ -100,42 +94,32 @@ class SourceOptions:
         ),
     ]
     table: Annotated[
-        str | None, typer.Option(help="The table inside a database.", rich_help_panel=SOURCE_PANEL)
-    ] = None
-    types: Annotated[
-        list[str] | None,
+        str | None,
         typer.Option(
-            metavar="COLUMN=TYPE",
-            help="What a column of a CSV or JSON lines file holds, such as age=int; text otherwise.",
-            rich_help_panel=SOURCE_PANEL,
+            help="The table inside a database, or the sheet of a workbook.", rich_help_panel=SOURCE_PANEL
         ),
     ] = None
 
     def open(self) -> PrivateTable:
         """Name the rows; nothing is read yet."""
-        return table(self.source, user=self.user, table=self.table, types=self._declared())
+        return table(named(self.source), user=self.user, table=self.table, **self.reading())
 
-    def _declared(self) -> dict[str, str] | None:
-        if not self.types:
-            return None
-        pairs = [text.partition("=") for text in self.types]
-        for text, (column, equals, kind) in zip(self.types, pairs, strict=True):
-            if not (column and equals and kind):
-                raise InvalidArgumentError("types", text, "COLUMN=TYPE", "For example: --types age=int")
-        return {column: kind for column, _, kind in pairs}
+
+def named(sources: list[str]) -> str | list[str]:
+    """Return what was named: one source, or the files that a shell has made of a glob."""
+    return sources[0] if len(sources) == 1 else sources
 
 
 _UNREAD: Any = typer.Option(help="Not needed: no data is touched.", rich_help_panel=SOURCE_PANEL)
 
 
-@dataclass(frozen=True)
-class UnreadOptions:
+@dataclass(frozen=True, kw_only=True)
+class UnreadOptions(ReadingOptions):
     """Where the rows would be: what a preview takes and does not need, so that a question can be typed once."""
 
     user: Annotated[str | None, _UNREAD] = None
     item: Annotated[list[str] | None, _UNREAD] = None
     table: Annotated[str | None, _UNREAD] = None
-    types: Annotated[list[str] | None, _UNREAD] = None
 
 
 _TYPED: Mapping[str, dict[str, Any]] = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
@@ -74,9 +74,11 @@ _WRITERS: dict[Format, Callable[[Release], bytes]] = {
 }
 
 
-def run_and_write(plan: Plan, options: OutputOptions, source: str, idempotency_key: str | None = None) -> None:
+def run_and_write(
+    plan: Plan, options: OutputOptions, sources: list[str], idempotency_key: str | None = None
+) -> None:
     """Run a plan and put its release where it was asked for."""
-    check_writable(options, source)
+    check_writable(options, sources)
     with stoppable(), working("Counting"):
         release = plan.run(idempotency_key=idempotency_key)
     write_release(release, options)
@@ -86,7 +88,7 @@ def run_and_write(plan: Plan, options: OutputOptions, source: str, idempotency_k
         typer.echo(escaped(paid), err=True)
 
 
-def check_writable(options: OutputOptions, source: str | None = None) -> None:
+def check_writable(options: OutputOptions, sources: Sequence[str] = ()) -> None:
     """Refuse what could not be written, while that still costs nothing."""
     if options.output is None and sys.stdout is None:
         raise InvalidArgumentError("--output", None, "given where there is no standard output")
@@ -100,7 +102,7 @@ def check_writable(options: OutputOptions, source: str | None = None) -> None:
     files = {name: path for name, path in named.items() if path is not None}
     for name, path in files.items():
         require_writable(name, path)
-        if source is not None and _are_one(path, Path(source)):
+        if any(_are_one(path, Path(source)) for source in sources):
             raise InvalidArgumentError(name, str(path), "another file than the SOURCE", "It would be overwritten.")
     for (first, path), (second, other) in combinations(files.items(), 2):
         if _are_one(path, other):

@@ -12,18 +12,12 @@ import typer
 
 from unlisted.cli.budgets import FormatOption, ListChoice
 from unlisted.cli.exits import stoppable
-from unlisted.cli.options import (
-    SOURCE_PANEL,
-    BudgetOptions,
-    OutputOptions,
-    PayerOptions,
-    SourceOptions,
-    as_field,
-    grouped,
-)
+from unlisted.cli.options import BudgetOptions, OutputOptions, PayerOptions, as_field, grouped, named
 from unlisted.cli.output import check_writable, working, write_file, write_release
+from unlisted.cli.reading import SOURCE_PANEL, SOURCES, ReadingOptions
 from unlisted.errors import InvalidArgumentError
 from unlisted.query.options import defaults_of, own_options
+from unlisted.query.private_table import table
 from unlisted.release.export import as_json
 from unlisted.release.release import guarantee_as_dict
 from unlisted.streams.question import PROTECTS_EVENTS, EventLevelWarning, StreamQuestion
@@ -61,18 +55,12 @@ CourseOptions: Any = make_dataclass("CourseOptions", _course_fields(), bases=(_A
 """What a stream counts and whom it protects, for its whole life."""
 
 
-@dataclass(frozen=True)
-class RoundOptions:
+@dataclass(frozen=True, kw_only=True)
+class RoundOptions(ReadingOptions):
     """What is brought for a round."""
 
     source: Annotated[
-        str,
-        typer.Argument(
-            metavar="SOURCE",
-            help="The round's rows: a file or glob (Parquet, CSV, JSON lines), or with --table a DuckDB file or a "
-            "PostgreSQL URL.",
-            show_default=False,
-        ),
+        list[str], typer.Argument(metavar="SOURCE", help=f"The round's rows. {SOURCES}", show_default=False)
     ]
     round: Annotated[
         int | None,
@@ -91,14 +79,9 @@ class RoundOptions:
         str | None, typer.Option(help="The user column; it must be the one that the stream was created with.")
     ] = None
     table: Annotated[
-        str | None, typer.Option(help="The table inside a database.", rich_help_panel=SOURCE_PANEL)
-    ] = None
-    types: Annotated[
-        list[str] | None,
+        str | None,
         typer.Option(
-            metavar="COLUMN=TYPE",
-            help="What a column of a CSV or JSON lines file holds, such as age=int; text otherwise.",
-            rich_help_panel=SOURCE_PANEL,
+            help="The table inside a database, or the sheet of a workbook.", rich_help_panel=SOURCE_PANEL
         ),
     ] = None
 
@@ -106,14 +89,12 @@ class RoundOptions:
         """Return what is to be pushed."""
         if self.counted:
             self._refuse_ways_to_read_rows()
-            return _counts_in(Path(self.source))
-        settings = into.settings
-        return SourceOptions(
-            self.source, self.user or settings.user, list(settings.item), self.table, self.types
-        ).open()
+            return _counts_in(Path(", ".join(self.source)))
+        user = self.user or into.settings.user
+        return table(named(self.source), user=user, table=self.table, **self.reading())
 
     def _refuse_ways_to_read_rows(self) -> None:
-        for name, value in (("user", self.user), ("table", self.table), ("types", self.types)):
+        for name, value in {"user": self.user, "table": self.table, **self.reading()}.items():
             if value:
                 hint = "Counts have neither users nor columns; it would be ignored."
                 raise InvalidArgumentError(name, value, "left out with --counted", hint)

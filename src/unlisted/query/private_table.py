@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -117,7 +117,7 @@ def _data_of(table: Table, query: CountQuery) -> Data:
         check,
         TableCounts(table, query),
         rehearsal if table.has_rows else None,
-        table.types,
+        table.reading.named(),
     )
 
 
@@ -146,18 +146,39 @@ class TableCounts:
 
 
 def table(
-    source: Any, *, user: str, table: str | None = None, types: Mapping[str, str] | None = None
+    source: Any,
+    *,
+    user: str,
+    table: str | None = None,
+    types: Mapping[str, str] | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
+    quote: str | None = None,
+    decimal: str | None = None,
+    header: Sequence[str] | None = None,
+    date_format: str | Mapping[str, str] | None = None,
+    timezone: str | None = None,
 ) -> PrivateTable:
     """Name the rows to ask about; nothing is opened before it is needed.
 
     Args:
-        source: a path or glob of Parquet, CSV (also .gz) or JSON lines files; a DuckDB file or a PostgreSQL URL,
-            both with `table`; a data frame that speaks the Arrow PyCapsule interface, such as a Polars, pandas or
-            PyArrow one; a Spark data frame; an Ibis table.
+        source: a path, a glob, a folder or a list of them: Parquet, CSV, JSON, Arrow or Excel files; a DuckDB
+            file or a PostgreSQL URL, both with `table`; a data frame that speaks the Arrow PyCapsule interface,
+            such as a Polars, pandas or PyArrow one; a Spark data frame; an Ibis table.
         user: the column that says whose row it is. Its values are what is protected.
-        table: the table or view inside a database.
-        types: what the columns of a CSV or JSON lines file hold, such as {"age": "int"}; they are text otherwise.
-            {"*": "line"} says that no field of a CSV file holds a line break, so that each line is a row.
+        table: the table or view inside a database, or the sheet of a workbook.
+        types: what the columns of a text file hold, such as {"age": "int"}; they are text otherwise. A row that
+            does not hold it, in a column that a question reads, is dropped. {"*": "line"} says that no field of a
+            CSV file holds a line break, so that each line is a row.
+        sep: what separates the fields of a CSV file; a comma otherwise, in .tsv files a tab.
+        encoding: how the text of a file is encoded; "utf-8" otherwise.
+        quote: what stands around a field of a CSV file with separators in it, '"' otherwise; "" if nothing does.
+        decimal: "," if the numbers of a CSV file are written with a comma.
+        header: the names of the columns, if the first line of a file is a row.
+        date_format: how dates and timestamps are written in a text file, such as "%d.%m.%Y", or a mapping of
+            column to format; as in 2025-11-30 otherwise.
+        timezone: where moments with a time zone are counted and compared, such as "Europe/Berlin". Without it
+            they can be neither items nor in `where`.
 
     Examples:
         >>> ul.table(searches(), user="user").columns()["query"].value
@@ -165,6 +186,14 @@ def table(
     """
     if isinstance(source, type):
         raise InvalidArgumentError("source", source.__name__, "a table, not a type of tables")
-    if types is not None and not isinstance(types, Mapping):
-        raise InvalidArgumentError("types", types, 'a mapping of column to type, such as {"age": "int"}')
-    return PrivateTable(open_table(source, user=user, table=table, types=types))
+    said = {
+        "types": types,
+        "sep": sep,
+        "encoding": encoding,
+        "quote": quote,
+        "decimal": decimal,
+        "header": header,
+        "date_format": date_format,
+        "timezone": timezone,
+    }
+    return PrivateTable(open_table(source, user=user, table=table, **said))

@@ -15,7 +15,8 @@ __all__ = ["ColumnType", "FirstLine", "told"]
 class ColumnType(Enum):
     """The type of a column as predicates see it; the value is the word that `types=` takes.
 
-    A column that fits none of these is `OTHER`, and a predicate may only ask whether it is NULL.
+    A column that fits none of these is `OTHER`, and a predicate may only ask whether it is NULL. So is an
+    `INSTANT`, a moment with a time zone: which day it is depends on where one is, until a zone is declared.
 
     - `TEXT`: strings.
     - `INTEGER`: whole numbers of at most 128 bits with a sign. An unsigned 128-bit column is `OTHER`, because
@@ -32,7 +33,13 @@ class ColumnType(Enum):
     BOOLEAN = "bool"
     DATE = "date"
     TIMESTAMP = "timestamp"
+    INSTANT = "timestamp with a time zone"
     OTHER = "other"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its values can be counted and compared."""
+        return self not in (ColumnType.OTHER, ColumnType.INSTANT)
 
     @property
     def is_number(self) -> bool:
@@ -41,11 +48,20 @@ class ColumnType(Enum):
 
 
 class FirstLine(dict[str, ColumnType]):
-    """Columns that are named by the first line of a file. If the file has no header, that line is a row."""
+    """Columns that are named by the first line of a file. If the file has no header, that line is a row.
+
+    `hint` is what may be wrong with how the line was read.
+    """
+
+    NOT_SHOWN = "The columns are named by the first line of the file, which is not shown here."
+
+    def __init__(self, columns: Mapping[str, ColumnType], hint: str = "") -> None:
+        super().__init__(columns)
+        self.hint = hint
 
 
 def told(columns: Mapping[str, ColumnType]) -> str:
     """Say which columns there are; of a first line that nobody has vouched for, only where to look."""
     if isinstance(columns, FirstLine):
-        return "The columns are named by the first line of the file, which is not shown here."
+        return f"{FirstLine.NOT_SHOWN} {columns.hint}".rstrip()
     return f"The columns are: {', '.join(columns) or 'none'}."

@@ -24,6 +24,12 @@ MOST_LABEL_BYTES = 65_536
 """The most that a question may say. With labels of any length, one row of a gigabyte could fail a question."""
 
 
+_WAYS_OUT = {
+    ColumnType.OTHER: "Make it text, a number, a date or a timestamp in the source, for example in a view.",
+    ColumnType.INSTANT: 'Say where its days begin: timezone="Europe/Berlin" or --timezone Europe/Berlin.',
+}
+
+
 @dataclass(frozen=True)
 class CountQuery:
     """Count the items of each user, within bounds that one user cannot exceed.
@@ -77,9 +83,8 @@ class CountQuery:
             if name == user:
                 hint = "Every user would be an item of its own, with a count of 1."
                 raise InvalidArgumentError("item", name, "another column than the user's", hint)
-            if columns[name] is ColumnType.OTHER:
-                hint = "Make it text, a number, a date or a timestamp in the source, for example in a view."
-                raise InvalidArgumentError("item", name, "a column of plain values", hint)
+            if not columns[name].is_plain:
+                raise InvalidArgumentError("item", name, "a column of plain values", _WAYS_OUT[columns[name]])
         where = None
         if self.where is not None:
             from unlisted.tables.predicate.grammar import parse_predicate  # noqa: PLC0415 - a parser, as above

@@ -13,12 +13,18 @@ from unlisted.tables.column_types import ColumnType
 from unlisted.tables.count_query import CountQuery, require_column
 from unlisted.tables.engines.engine import Engine, Rows, World
 from unlisted.tables.failures import charged, uncharged
+from unlisted.tables.reading import Reading
 
 SOURCES = (
-    "a path or glob of Parquet, CSV or JSON lines files, a DuckDB file or a PostgreSQL URL with table=, a data "
-    "frame that speaks Arrow (Polars, pandas, PyArrow), a Spark data frame, or an Ibis table"
+    "a path, a glob, a folder or a list of them (Parquet, CSV, JSON, Arrow, Excel), a DuckDB file or a PostgreSQL "
+    "URL with table=, a data frame that speaks Arrow (Polars, pandas, PyArrow), a Spark data frame, an Ibis table"
 )
 _POSTGRES = ("postgresql://", "postgres://")
+_WAYS_HERE = {
+    **dict.fromkeys(("http", "https", "ftp"), "Download the file first, and name its path."),
+    **dict.fromkeys(("mysql", "mssql", "oracle", "snowflake", "bigquery"), "Export the table to Parquet first."),
+    "sqlite": "SQLite is not supported: export the table to Parquet or CSV first.",
+}
 
 
 class Table:
@@ -33,14 +39,14 @@ class Table:
         engine: Engine,
         user: str,
         source: str,
-        types: Mapping[str, str] | None = None,
+        reading: Reading | None = None,
         *,
         has_rows: bool = True,
     ) -> None:
         self.engine = engine
         self.user = user
         self.source = source
-        self.types = dict(types or {})
+        self.reading = reading or Reading()
         self.has_rows = has_rows
 
     def columns(self) -> Mapping[str, ColumnType]:
@@ -68,7 +74,7 @@ class Table:
 
     def rehearsal(self, question: CountQuery) -> Table:
         """Return the same table without its rows, once its columns turn out to hold what they held before."""
-        empty = Table(self.engine.rehearsal(), self.user, self.source, self.types, has_rows=False)
+        empty = Table(self.engine.rehearsal(), self.user, self.source, self.reading, has_rows=False)
         rows, before, now = empty.rows(question), self.columns(), empty.columns()
         for name in (*rows.columns, *(sorted(rows.where.columns) if rows.where else ())):
             if before[name] is not now[name] or self.engine.plain(name) != empty.engine.plain(name):
@@ -80,24 +86,15 @@ class Table:
         return f"<Table: {self.engine.name}, user {self.user!r}>"
 
 
-def table(source: Any, *, user: str, table: str | None = None, types: Mapping[str, str] | None = None) -> Table:
-    """Name the rows to ask about.
-
-    Args:
-        source: a path or glob of Parquet, CSV (also .gz) or JSON lines files; a DuckDB file or a PostgreSQL URL,
-            both with `table`; a data frame that speaks the Arrow PyCapsule interface, such as a Polars, pandas or
-            PyArrow one; a Spark data frame; an Ibis table.
-        user: the column that says whose row it is. Its values are what is protected.
-        table: the table or view inside a database, such as "searches" or "public.searches".
-        types: what the columns of a CSV or JSON lines file hold, such as {"age": "int"}; they are text otherwise.
-            A row that does not hold what its columns are declared to hold is dropped. {"*": "line"} declares that
-            no field of a CSV file holds a line break, so that a broken quote costs its own line only.
+def table(source: Any, *, user: str, table: str | None = None, **said: Any) -> Table:
+    """Name the rows to ask about: where they are, whose, and how they are read (`Reading.read`).
 
     Nothing is opened before it is needed. Rows whose user or item is NULL or NaN are dropped.
     """
     if not isinstance(user, str) or not user:
         raise InvalidArgumentError("user", user, "the name of the column that says whose row it is")
-    return Table(_engine(source, table, types), user, source_name(source, table), types)
+    reading = Reading.read(**said)
+    return Table(engine_of(source, table, reading), user, source_name(source, table), reading)
 
 
 def source_name(source: Any, table: str | None = None) -> str:
@@ -105,47 +102,66 @@ def source_name(source: Any, table: str | None = None) -> str:
 
     A data frame is nowhere, and every one is called the same: which one it is, the owner of the data set knows.
     """
-    if not isinstance(source, str | os.PathLike):
+    if not isinstance(source, str | os.PathLike) and not _is_list_of_paths(source):
         return "a data frame"
-    place = os.fspath(source)
+    named = ", ".join(dict.fromkeys(map(_named, paths_of(source))))
+    return named if table is None else f"{named}#{table}"
+
+
+def _named(place: str) -> str:
     if "://" in place:
         scheme, _, rest = place.partition("://")
-        place = f"{scheme.lower()}://{rest.partition('?')[0].rpartition('@')[2]}"
-    else:
-        place = os.path.abspath(place)  # noqa: PTH100 - the text is a glob perhaps, and no link is followed
-    return place if table is None else f"{place}#{table}"
+        return f"{scheme.lower()}://{rest.partition('?')[0].rpartition('@')[2]}"
+    return os.path.abspath(place)  # noqa: PTH100 - the text is a glob perhaps, and no link is followed
 
 
-def _engine(source: Any, table: str | None, types: Mapping[str, str] | None) -> Engine:
+def engine_of(source: Any, table: str | None, reading: Reading) -> Engine:
     """Choose the engine by what the source is. Each is imported only when it is chosen."""
-    if isinstance(source, str) and source.lower().startswith(_POSTGRES):
-        from unlisted.tables.engines.postgres.engine import PostgresEngine  # noqa: PLC0415
-
-        _refuse("types", types, "the columns of a PostgreSQL table have their types")
-        return PostgresEngine(source, table)
-    if isinstance(source, str | os.PathLike):
-        from unlisted.tables.engines.duckdb.paths import file_engine  # noqa: PLC0415
-
-        return file_engine(os.fspath(source), table, types)
-    _refuse("table", table, "a data frame is one table already")
-    _refuse("types", types, "the columns of a data frame have their types")
+    if isinstance(source, str | os.PathLike) or _is_list_of_paths(source):
+        return _engine_at(source, table, reading)
+    reading.only("a data frame", ("timezone",))
+    if table is not None:
+        raise InvalidArgumentError("table", table, "left out for a data frame", "It is one table already.")
     packages = {cls.__module__.partition(".")[0] for cls in type(source).__mro__}
     # Spark and Ibis speak Arrow too, but would bring all their rows out to do it.
     if "pyspark" in packages:
         from unlisted.tables.engines.spark import SparkEngine  # noqa: PLC0415
 
-        return SparkEngine(source)
+        return SparkEngine(source, reading.timezone)
     if "ibis" in packages:
         from unlisted.tables.engines.ibis import IbisEngine  # noqa: PLC0415
 
-        return IbisEngine(source)
+        return IbisEngine(source, reading.timezone)
     if "pandas" in packages or "polars" in packages or hasattr(source, "__arrow_c_stream__"):
         from unlisted.tables.engines.duckdb.frames import frame_engine  # noqa: PLC0415
 
-        return frame_engine(source)
+        return frame_engine(source, reading.timezone)
     raise InvalidArgumentError("source", type(source).__name__, SOURCES)
 
 
-def _refuse(argument: str, value: object, why: str) -> None:
-    if value is not None:
-        raise InvalidArgumentError(argument, value, "left out for this source", f"Here, {why}.")
+def _engine_at(source: Any, table: str | None, reading: Reading) -> Engine:
+    """Choose the engine by where the source is."""
+    places = paths_of(source)
+    for place in places:
+        scheme = place.partition("://")[0].lower() if "://" in place else ""
+        if f"{scheme}://" in _POSTGRES and len(places) == 1:
+            from unlisted.tables.engines.postgres.engine import PostgresEngine  # noqa: PLC0415
+
+            reading.only("a PostgreSQL table", ("timezone",))
+            return PostgresEngine(place, table, reading.timezone)
+        if scheme:
+            hint = _WAYS_HERE.get(scheme, "Copy what is there to this machine first, as Parquet or CSV.")
+            raise InvalidArgumentError("source", f"{scheme}://...", "a path, or the URL of PostgreSQL", hint)
+    from unlisted.tables.engines.duckdb.paths import file_engine  # noqa: PLC0415
+
+    return file_engine(places, table, reading)
+
+
+def paths_of(source: Any) -> list[str]:
+    """Return a path, or each of several, as a text."""
+    return [os.fspath(one) for one in (source if isinstance(source, list | tuple) else [source])]
+
+
+def _is_list_of_paths(source: Any) -> bool:
+    is_listed = isinstance(source, list | tuple) and len(source) > 0
+    return is_listed and all(isinstance(one, str | os.PathLike) for one in source)

@@ -17,7 +17,7 @@ from tests.tables.fixtures.hostile_values import LATIN, decimals, texts
 from unlisted.counts.readable import LONGEST_USER
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
 from unlisted.tables.engines.duckdb import engine
-from unlisted.tables.engines.duckdb.frames import same_text
+from unlisted.tables.engines.duckdb.pandas_frames import same_text
 from unlisted.tables.table import Table, table
 
 ASKED = question("item", items_per_user=2)

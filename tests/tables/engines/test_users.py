@@ -32,7 +32,7 @@ from tests.tables.fixtures.server_engines import ibis_table, imported_ibis
 
 import unlisted as ul
 from unlisted.errors import InvalidArgumentError
-from unlisted.tables.engines.duckdb.frames import same_text
+from unlisted.tables.engines.duckdb.pandas_frames import same_text
 from unlisted.tables.engines.postgres.types import described
 from unlisted.tables.table import Table, table
 

@@ -18,10 +18,12 @@ __all__ = [
     "Translating",
     "byte_length",
     "is_wide",
+    "local_time",
     "passing",
     "quoted",
     "subquery",
     "tables_of",
+    "told_local",
     "translated",
     "within_calendar",
 ]
@@ -81,9 +83,12 @@ def passing(engine: Translating, rows: Rows, source: exp.Expr, dialect: str, rul
     columns = [f"{engine.seen(name)} AS {quoted(name)}" for name in read]
     # It does not see who is one user: `lower(name)` may be that, while the predicate asks for names.
     kept_as = {name: name for name in rows.columns}
-    if rows.user is not None and engine.whose(rows.user) not in (engine.plain(rows.user), quoted(rows.user)):
-        kept_as[rows.user] = name_for_whose(rows)
-        columns.append(f"{engine.whose(rows.user)} AS {quoted(kept_as[rows.user])}")
+    if rows.user is not None:
+        whose, same = engine.whose(rows.user), {engine.plain(rows.user)}
+        # What is no item is named as it is, and may be asked whose it is afterwards.
+        if whose not in (same if engine.columns()[rows.user].is_plain else {*same, quoted(rows.user)}):
+            kept_as[rows.user] = name_for_whose(rows)
+            columns.append(f"{whose} AS {quoted(kept_as[rows.user])}")
     query = f"SELECT {', '.join(columns)} FROM {quoted(SOURCE)}"  # noqa: S608 - names are quoted
     named = translated(query, dialect, {SOURCE: source}, rule)
     kept = exp.select(*(_kept(inside, name) for name, inside in kept_as.items())).from_(subquery(named, "named"))
@@ -109,6 +114,26 @@ def within_calendar(expression: str, word: str) -> str:
     """
     first, last = (f"CAST('{bound}' AS {word})" for bound in _FIRST_AND_LAST[word])
     return f"CASE WHEN {expression} BETWEEN {first} AND {last} THEN {expression} END"
+
+
+LOCAL_TIME = "UNLISTED_LOCAL_TIME"
+"""Said of a moment with a time zone and the name of another one: what clocks say there."""
+
+
+def local_time(expression: str, zone: str) -> str:
+    """Return what clocks in a zone say at a moment; NULL where readers outside the engine could not hold it."""
+    # A day less at both ends: no zone is further away than that.
+    first, last = (f"CAST('{day} 00:00:00+00' AS TIMESTAMPTZ)" for day in ("0001-01-02", "9999-12-31"))
+    told = f"{LOCAL_TIME}('{zone}', {expression})"
+    return f"CASE WHEN {expression} >= {first} AND {expression} < {last} THEN {told} END"
+
+
+def told_local(node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+    """Return the zone and the moment whose local time a node is, or None if it is anything else."""
+    if isinstance(node, exp.Anonymous) and node.name.upper() == LOCAL_TIME:
+        zone, moment = node.expressions
+        return zone, moment
+    return None
 
 
 def byte_length(node: exp.Expr) -> exp.Expr | None:

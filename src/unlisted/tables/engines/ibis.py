@@ -31,8 +31,9 @@ _PROBE = "unlisted_probe"
 class IbisEngine:
     """An Ibis table expression of a supported backend. It is an `Engine`."""
 
-    def __init__(self, expression: Any) -> None:
+    def __init__(self, expression: Any, timezone: str | None = None) -> None:
         self._expression = expression
+        self._zone = timezone
 
     @property
     def name(self) -> str:
@@ -86,7 +87,7 @@ class IbisEngine:
             # What is wrong with an expression is told in many ways, and some of them quote what it holds.
             hint = "Does expression.to_pyarrow() work, and are all its parameters given?"
             raise _refusal("an expression that does not compile", hint) from None
-        return _MAKERS[backend.name](backend, compiled)
+        return _MAKERS[backend.name](backend, compiled, self._zone)
 
 
 def _backend(expression: Any) -> Any:
@@ -113,7 +114,7 @@ def _refusal(what: str, hint: str) -> InvalidArgumentError:
     return InvalidArgumentError("source", what, "an Ibis table of a supported backend", hint)
 
 
-def _duckdb(backend: Any, compiled: str) -> Engine:
+def _duckdb(backend: Any, compiled: str, zone: str | None) -> Engine:
     """Stream the rows of a user's DuckDB into ours."""
 
     def read(columns: str, rest: str = "") -> pa.RecordBatchReader:
@@ -123,7 +124,9 @@ def _duckdb(backend: Any, compiled: str) -> Engine:
     def rows(columns: list[str]) -> pa.RecordBatchReader:
         return read(", ".join(quoted(name) for name in columns))
 
-    return _Foreign(Frame(lambda: read("*", " LIMIT 0").schema, rows), backend.con, compiled)
+    origin = Frame(lambda: read("*", " LIMIT 0").schema, rows)
+    origin.timezone = zone
+    return _Foreign(origin, backend.con, compiled)
 
 
 class _Foreign(DuckDBEngine):
@@ -169,25 +172,25 @@ class _Foreign(DuckDBEngine):
         return found is None or " COLLATE " in found[0].upper() or found[1] != ""
 
 
-def _polars(backend: Any, compiled: Any) -> Engine:  # noqa: ARG001 - what is compiled is a LazyFrame
-    return frame_engine(compiled)
+def _polars(backend: Any, compiled: Any, zone: str | None) -> Engine:  # noqa: ARG001 - compiled is a LazyFrame
+    return frame_engine(compiled, zone)
 
 
-def _postgres(backend: Any, compiled: str) -> Engine:
+def _postgres(backend: Any, compiled: str, zone: str | None) -> Engine:
     """Work in the user's own session: it holds the temporary tables that the query may read."""
     from unlisted.tables.engines.dialect import subquery  # noqa: PLC0415 - brings sqlglot
     from unlisted.tables.engines.postgres.engine import PostgresRelation  # noqa: PLC0415 - brings sqlglot
 
-    return PostgresRelation(lambda: nullcontext(backend.con), lambda _: subquery(compiled))
+    return PostgresRelation(lambda: nullcontext(backend.con), lambda _: subquery(compiled), zone)
 
 
-def _pyspark(backend: Any, compiled: str) -> Engine:
+def _pyspark(backend: Any, compiled: str, zone: str | None) -> Engine:
     from unlisted.tables.engines.spark import SparkEngine  # noqa: PLC0415 - brings sqlglot
 
-    return SparkEngine(backend.raw_sql(compiled))
+    return SparkEngine(backend.raw_sql(compiled), zone)
 
 
-_MAKERS: Mapping[str, Callable[[Any, Any], Engine]] = {
+_MAKERS: Mapping[str, Callable[[Any, Any, str | None], Engine]] = {
     "duckdb": _duckdb,
     "polars": _polars,
     "postgres": _postgres,

@@ -24,9 +24,11 @@ from unlisted.tables.engines.dialect import (
     SHARED,
     byte_length,
     is_wide,
+    local_time,
     passing,
     quoted,
     tables_of,
+    told_local,
     translated,
     within_calendar,
 )
@@ -52,9 +54,10 @@ _KINDS = {
     "BooleanType": ColumnType.BOOLEAN,
     "DateType": ColumnType.DATE,
     "TimestampNTZType": ColumnType.TIMESTAMP,
+    "TimestampType": ColumnType.INSTANT,
 }
 # What is no item but can still be a user: values that Spark can group and join by.
-_USERS = frozenset({"BinaryType", "TimestampType"})
+_USERS = frozenset({"BinaryType"})
 
 
 class SparkEngine:
@@ -63,8 +66,9 @@ class SparkEngine:
     name = "spark"
     giant = 100_000
 
-    def __init__(self, frame: Any, *, has_rows: bool = True) -> None:
+    def __init__(self, frame: Any, timezone: str | None = None, *, has_rows: bool = True) -> None:
         self._frame = frame
+        self._zone = timezone
         self._has_rows = has_rows
 
     @cached_property
@@ -83,7 +87,13 @@ class SparkEngine:
 
     def columns(self) -> Mapping[str, ColumnType]:
         """Return the columns from the frame's schema."""
-        return {name: _KINDS.get(type(kind).__name__, ColumnType.OTHER) for name, kind in self._types.items()}
+        found = {name: _KINDS.get(type(kind).__name__, ColumnType.OTHER) for name, kind in self._types.items()}
+        local = ColumnType.TIMESTAMP if self._zone else ColumnType.INSTANT
+        return {name: local if kind is ColumnType.INSTANT else kind for name, kind in found.items()}
+
+    def _is_local(self, column: str) -> bool:
+        """Return whether a column holds moments that are counted by the clocks of a zone."""
+        return self._zone is not None and self._is_moment(column)
 
     def plain(self, column: str) -> str:
         """Return a column as a value that compares by its bytes."""
@@ -94,6 +104,8 @@ class SparkEngine:
                 return f'CASE WHEN IS_VALID_UTF8({name}) THEN {name} END COLLATE "{BYTE_ORDER}"'
             case ColumnType.FLOAT:
                 return f"NULLIF({name}, CAST('NaN' AS DOUBLE))"
+            case ColumnType.TIMESTAMP if self._is_local(column):
+                return local_time(name, self._zone or "")
             case ColumnType.DATE | ColumnType.TIMESTAMP:
                 return within_calendar(name, kind.name)
         return within_calendar(name, "TIMESTAMPTZ") if self._is_moment(column) else name
@@ -103,7 +115,7 @@ class SparkEngine:
         return self.plain(column)
 
     def _is_moment(self, column: str) -> bool:
-        """Return whether a column holds timestamps with a time zone, which can only be users."""
+        """Return whether a column holds timestamps with a time zone, users only if no zone is said."""
         return type(self._types[column]).__name__ == "TimestampType"
 
     def whose(self, column: str) -> str:
@@ -122,7 +134,8 @@ class SparkEngine:
             return f"CASE WHEN {quoted(column)} = 0 THEN 0 ELSE {self.plain(column)} END"
         if kind is ColumnType.OTHER and type(native).__name__ not in _USERS:
             raise no_user(column, "Make it text or a number in the frame, in one form for each person.")
-        return self.plain(column)
+        # One moment is one user, whatever clocks say: in autumn they say the same twice.
+        return within_calendar(quoted(column), "TIMESTAMPTZ") if self._is_local(column) else self.plain(column)
 
     def state(self) -> Hashable:
         """Return nothing: a frame is followed once."""
@@ -146,7 +159,7 @@ class SparkEngine:
 
     def rehearsal(self) -> SparkEngine:
         """Return the same frame without its rows, which Spark knows before it starts any work."""
-        return SparkEngine(self._frame.where("FALSE"), has_rows=False)
+        return SparkEngine(self._frame.where("FALSE"), self._zone, has_rows=False)
 
     def signature(self) -> Hashable | None:
         """Return nothing: the session's settings, which anybody may change, have a part in what works."""
@@ -248,10 +261,20 @@ def _rule(node: exp.Expr) -> exp.Expr:
         return exp.func("OCTET_LENGTH", text)
     if is_wide(node):
         return exp.DataType.build("DECIMAL(38, 0)")
+    if (told := told_local(node)) is not None:
+        return _local_time(*told)
     if isinstance(node, exp.Select) and any(table.alias_or_name == COPIED for table in _read_directly(node)):
         # Without the hint both sides of the join would be sent to where their users are: all of a giant to one.
         node.set("hint", exp.Hint(expressions=[exp.func("BROADCAST", exp.to_identifier(COPIED, quoted=True))]))
     return node
+
+
+def _local_time(zone: exp.Expr, moment: exp.Expr) -> exp.Expr:
+    """Say what clocks in a zone say, by way of microseconds: else the session's own zone would come into it."""
+    micros = f"UNIX_MICROS({moment.sql(dialect='spark')})"
+    since = f"MAKE_DT_INTERVAL(0, 0, 0, CAST({micros} AS DECIMAL(38, 6)) / 1000000)"
+    in_utc = f"CAST('1970-01-01 00:00:00' AS TIMESTAMP_NTZ) + {since}"
+    return exp.Var(this=f"CONVERT_TIMEZONE('UTC', {zone.sql(dialect='spark')}, {in_utc})")
 
 
 def _read_directly(query: exp.Select) -> list[exp.Expr]:

@@ -288,8 +288,9 @@ class TypeChecker:
 
     def _common_kind(self, node: exp.Expr, typed: list[_Typed]) -> ColumnType:
         kinds = {term.kind for term in typed}
-        if ColumnType.OTHER in kinds:
-            self._refuse(f"{_shown(node)}: a column of this type can only be asked IS NULL or IS NOT NULL")
+        if not all(kind.is_plain for kind in kinds):
+            how = ' Say its time zone, as in timezone="Europe/Berlin".' if ColumnType.INSTANT in kinds else ""
+            self._refuse(f"{_shown(node)}: a column of this type can only be asked IS NULL or IS NOT NULL.{how}")
         if kinds == {ColumnType.DECIMAL} or (len(kinds) > 1 and all(kind.is_number for kind in kinds)):
             return ColumnType.FLOAT
         if len(kinds) > 1:

@@ -16,7 +16,7 @@ from tests.tables.fixtures.engines import installed
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.counting import count_top
-from unlisted.tables.engines.duckdb.frames import same_text
+from unlisted.tables.engines.duckdb.pandas_frames import same_text
 from unlisted.tables.table import table
 
 ROWS = pa.table({"user": ["a", "b", "c"], "item": ["x", "x", "y"], "list": [[1], [2], [3]]})

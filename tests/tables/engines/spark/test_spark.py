@@ -45,7 +45,8 @@ def test_a_column_is_what_the_frame_says_it_is(spark_session: Any) -> None:
         "i": "date",
         "j": "timestamp",
         **dict.fromkeys("kl", "text"),
-        **dict.fromkeys("mnopq", "other"),
+        "m": "timestamp with a time zone",
+        **dict.fromkeys("nopq", "other"),
     }
 
 

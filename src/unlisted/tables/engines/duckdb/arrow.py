@@ -7,12 +7,13 @@ at the speed of memory, and only a batch that fails is looked at value by value 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from unlisted.counts.readable import readable
+from unlisted.tables.engines.duckdb.files import FILE
 
 ROWS = 122_880
 """Rows of a batch at most, as many as DuckDB hands to a thread at once."""
@@ -29,6 +30,15 @@ def careful(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.RecordBa
 def careful_table(table: pa.Table) -> pa.RecordBatchReader:
     """Return a reader of a table in memory in which every value can be read, by DuckDB too."""
     return careful(table.schema, table.to_batches(max_chunksize=ROWS))
+
+
+def held_batch(
+    batch: pa.RecordBatch, schema: pa.Schema, file: str, held: Callable[[pa.Array, pa.DataType], pa.Array]
+) -> pa.RecordBatch:
+    """Return the columns of a batch from a file as a schema has them, and the file's name if that wants it."""
+    name = pa.repeat(pa.scalar(file, pa.string()), batch.num_rows)
+    arrays = [name if one.name == FILE else held(batch.column(one.name), one.type) for one in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def handed_over(schema: pa.Schema) -> pa.Schema:

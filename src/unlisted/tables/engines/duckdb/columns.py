@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.engine import no_user
@@ -19,6 +19,7 @@ _KINDS = {
     ColumnType.BOOLEAN: ("BOOLEAN",),
     ColumnType.DATE: ("DATE",),
     ColumnType.TIMESTAMP: ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
+    ColumnType.INSTANT: ("TIMESTAMP WITH TIME ZONE",),
 }
 _KIND_OF = {native: kind for kind, natives in _KINDS.items() for native in natives}
 _MOMENTS_OF_USERS = {
@@ -28,26 +29,28 @@ _MOMENTS_OF_USERS = {
         "TIMESTAMPTZ '9999-12-31 23:59:59.999999+00'",
     ),
 }
-_USERS_ONLY = frozenset({"UHUGEINT", "BLOB", "TIME", "TIMESTAMP WITH TIME ZONE"})
+_USERS_ONLY = frozenset({"UHUGEINT", "BLOB", "TIME"})
 """Types of users that are no items. An `INTERVAL`, in which a month is 30 days, and whatever holds other values
 are refused until somebody has looked at how DuckDB groups, joins and hashes them."""
 
 
 @dataclass(frozen=True)
 class DuckDBColumn:
-    """A column, and what DuckDB says it holds."""
+    """A column, and what DuckDB says it holds. `zone` is where its moments are counted, if that was said."""
 
     name: str
     native: str
     is_database: bool
     collated: bool
+    zone: str | None = None
 
     @property
     def kind(self) -> ColumnType:
         """The type in the words that all engines share."""
         # `DECIMAL(18,2)` and `ENUM('a', 'b')` begin with their names; `VARCHAR[]` is a list.
         base = self.native if self.native.endswith("]") else self.native.partition("(")[0]
-        return _KIND_OF.get(base, ColumnType.OTHER)
+        kind = _KIND_OF.get(base, ColumnType.OTHER)
+        return ColumnType.TIMESTAMP if kind is ColumnType.INSTANT and self.zone else kind
 
     @property
     def is_only_there(self) -> bool:
@@ -58,6 +61,11 @@ class DuckDBColumn:
     def plain(self) -> str:
         """The column as a value that compares by its bytes, and that Arrow and Python can hold."""
         name = quoted(self.name)
+        if self.kind is ColumnType.TIMESTAMP and self.native in _MOMENTS_OF_USERS:
+            # A day less at both ends: no zone is further away than that.
+            first, last = "TIMESTAMPTZ '0001-01-02 00:00:00+00'", "TIMESTAMPTZ '9999-12-30 23:59:59.999999+00'"
+            local = f"TIMEZONE({literal(self.zone or '')}, {name})"
+            return f"CASE WHEN {name} BETWEEN {first} AND {last} THEN {local} END"
         if self.native in _MOMENTS_OF_USERS:
             first, last = _MOMENTS_OF_USERS[self.native]
             return f"CASE WHEN {name} BETWEEN {first} AND {last} THEN {name} END"
@@ -94,12 +102,18 @@ class DuckDBColumn:
         if self.is_only_there:
             hint = "Make it text or a number in the source, in one form for each person; in DuckDB, in a view."
             raise no_user(self.name, hint)
-        return self.plain
+        # One moment is one user, whatever clocks say: in autumn they say the same twice.
+        return replace(self, zone=None).plain
 
 
 def quoted(name: str) -> str:
     """Quote a name."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Quote a text."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _most(decimal: str) -> str:

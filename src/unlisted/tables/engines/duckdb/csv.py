@@ -15,37 +15,58 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.tables.column_types import ColumnType
-from unlisted.tables.engines.duckdb.engine import literal
-from unlisted.tables.engines.duckdb.files import listed
+from unlisted.tables.column_types import FirstLine
+from unlisted.tables.engines.duckdb.columns import literal
+from unlisted.tables.engines.duckdb.declared import DECLARED
+from unlisted.tables.engines.duckdb.files import Place, ending, listed
 from unlisted.tables.engines.duckdb.marks import Remembered
-from unlisted.tables.engines.duckdb.text import CANNOT_OPEN, DECLARED, TextFiles, bytes_of
+from unlisted.tables.engines.duckdb.text import CANNOT_OPEN, UTF_8, TextFiles, bytes_of
+from unlisted.tables.reading import Reading
 
 _NO_SEPARATOR = "\x1f\x1e\x1f\x1e"
 """Something must separate the columns of a line that is read as one. A line with this in it is dropped."""
 
+_OTHER_SEPARATORS = (";", "\t", "|", ",")
+
+
+def csv_files(place: Place, reading: Reading, table: str | None) -> Csv:
+    """Choose how to tell rows apart."""
+    return (CsvByLine if reading.by_line else Csv)(place, reading, table)
+
 
 class Csv(TextFiles):
-    """CSV files with a header line: fields between commas (or tabs), quoted with `"`, which is doubled inside.
+    """CSV files: fields between separators, quoted where they hold one, with the quote doubled inside.
 
     A row with more fields than the header is dropped; in one with fewer, the rest is NULL, as is an empty field.
     """
 
-    kind = "CSV"
-    named_by_first_line = True
+    kind = "a CSV file"
+    takes = ("types", "sep", "encoding", "quote", "decimal", "header", "date_format")
 
-    def __init__(self, path: str, declared: Mapping[str, ColumnType], separator: str) -> None:
-        super().__init__(path, declared)
-        self.separator = separator
+    def __init__(self, place: Place, reading: Reading | None = None, table: str | None = None) -> None:
+        super().__init__(place, reading, table)
+        self.quote = '"' if self.reading.quote is None else self.reading.quote
         self._headers = Remembered(self._read_headers)
 
     @property
+    def separator(self) -> str:
+        """What separates fields."""
+        is_tsv = ending(self.files[0]) == ".tsv"
+        return self.reading.sep or ("\t" if is_tsv else ",")
+
+    @property
+    def named_by_first_line(self) -> bool:
+        """Whether nobody has vouched for the names of columns."""
+        return self.reading.header is None
+
+    @property
     def header(self) -> tuple[str, ...]:
-        """The names in the first line, which all files must share. One that is empty cannot be asked about."""
-        return self._headers.about(self.files)
+        """The names of columns, which all files must share. One that is empty cannot be asked about."""
+        return self.reading.header or self._headers.about(self.files)
 
     def _read_headers(self) -> tuple[str, ...]:
         first, *others = (self._header_of(file) for file in self.files)
@@ -56,15 +77,29 @@ class Csv(TextFiles):
             raise self.refusal("Two columns have the same name; upper and lower case count as the same.")
         return first
 
-    def types(self) -> Mapping[str, str]:
+    def own_types(self) -> Mapping[str, str]:
         """Read the header."""
-        for name in self.declared:
-            if name not in self.header:
-                hint = "The columns are named by the first line of the file, which is not shown here."
-                raise InvalidArgumentError("types", name, "columns of the source only", hint)
         return {name: DECLARED[self.kind_of(name)] for name in self.header if name}
 
-    def relation_of(self, files: Sequence[str], columns: Sequence[str]) -> str:
+    def _check_declared(self, own: Mapping[str, str]) -> None:
+        formats = {name for name in self.reading.date_format or {} if name != "*"}
+        for argument, names in {"types": self.reading.types, "date_format": formats}.items():
+            for name in names:
+                if name not in own and name not in self.place.partitions:
+                    raise InvalidArgumentError(argument, name, "columns of the source only", FirstLine.NOT_SHOWN)
+
+    def hint(self) -> str:
+        """Say which separator the header speaks for if it is another one; no row is looked at."""
+        if self.reading.header or len(names := self.header) != 1:
+            return ""
+        found = max(_OTHER_SEPARATORS, key=names[0].count)
+        if names[0].count(found) == 0 or found == self.separator:
+            return ""
+        said = "tab" if found == "\t" else found
+        has = f"Its first line has no {_named(self.separator)} in it, but a {_named(found)}"
+        return f"{has}: say sep='{said}' or --sep '{said}'."
+
+    def relation_of(self, files: Sequence[str], columns: Sequence[str], more: str = "") -> str:
         """Return the query that reads the files."""
         # Columns get names of our own while they are read: DuckDB takes names that differ in case for the same.
         own = {name: f'"c{at}"' for at, name in enumerate(self.header)}
@@ -72,61 +107,87 @@ class Csv(TextFiles):
         # One scanner from the start of a file: several would have to guess whether they begin inside quotes. Not
         # strict: else a broken row fails the query or takes its neighbours with it. Padding lets a column beyond
         # the header tell rows that are too long.
+        quote = literal(self.quote)
         reader = (
-            f"read_csv({listed(files)}, auto_detect = false, header = true, columns = {{{texts}}}, "
-            f"delim = {literal(self.separator)}, quote = '\"', escape = '\"', nullstr = '', ignore_errors = true, "
-            "strict_mode = false, null_padding = true, parallel = false)"
+            f"read_csv({listed(files)}, auto_detect = false, header = {self._has_header}, columns = {{{texts}}}, "
+            f"delim = {literal(self.separator)}, quote = {quote}, escape = {quote}, nullstr = '', "
+            f"ignore_errors = true, strict_mode = false, null_padding = true, parallel = false{more})"
         )
         return self.selected(columns, reader, own.__getitem__, f'"c{len(self.header)}" IS NULL')
+
+    @property
+    def _has_header(self) -> str:
+        return "false" if self.reading.header else "true"
 
     def _header_of(self, file: str) -> tuple[str, ...]:
         try:
             with bytes_of(file) as raw:
                 # Only the header's own bytes may be judged: decoding reads ahead into the rows.
-                lines = io.TextIOWrapper(raw, "utf-8-sig", "surrogateescape", newline="")
-                names = tuple(next(csv.reader(lines, delimiter=self.separator), ()))
-        except (*CANNOT_OPEN, csv.Error):
+                encoding = "utf-8-sig" if self.encoding == UTF_8 else self.encoding
+                errors = "surrogateescape" if self.encoding == UTF_8 else "replace"
+                lines = io.TextIOWrapper(raw, encoding, errors, newline="")
+                names = tuple(next(self._rows(lines), ()))
+        except (*CANNOT_OPEN, csv.Error, UnicodeError):
             raise self.refusal("It cannot be opened, or its first line is no header.") from None
         try:
             "".join(names).encode()
         except UnicodeEncodeError:
-            raise self.refusal("Its first line is no UTF-8.") from None
+            with bytes_of(file) as raw:
+                raise self.refusal(f"Its first line is no UTF-8. {self.first_bytes_hint(raw)}") from None
         if not any(names):
             raise self.refusal("Its first line must name the columns.")
-        return names
+        return (names[0].removeprefix("\ufeff"), *names[1:])
+
+    def _rows(self, lines: io.TextIOBase) -> Iterator[list[str]]:
+        """Read lines as Python's own reader does."""
+        if not self.quote:
+            return csv.reader(lines, delimiter=self.separator, quoting=csv.QUOTE_NONE)
+        return csv.reader(lines, delimiter=self.separator, quotechar=self.quote)
 
 
 class CsvByLine(Csv):
-    """CSV files with a header line, in which a line is a row.
+    """CSV files in which a line is a row.
 
     A line is dropped if it has more fields than the header, or a quoted field that is not closed on it or goes on
     after its quote. In a line with fewer fields the rest is NULL, as is an empty field.
     """
 
-    def relation_of(self, files: Sequence[str], columns: Sequence[str]) -> str:
+    def relation_of(self, files: Sequence[str], columns: Sequence[str], more: str = "") -> str:
         """Return the query that reads the files."""
         lines = (
-            f"read_csv({listed(files)}, auto_detect = false, header = true, "
+            f"read_csv({listed(files)}, auto_detect = false, header = {self._has_header}, "
             f"columns = {{line: 'VARCHAR', more: 'VARCHAR'}}, delim = {literal(_NO_SEPARATOR)}, quote = '', "
             "escape = '', nullstr = '', ignore_errors = true, strict_mode = false, null_padding = true, "
-            "parallel = false)"
+            f"parallel = false{more})"
         )
-        reader = f"(SELECT {self._fields()} AS fields FROM {lines} WHERE more IS NULL)"
-        texts = {name: _text(f"fields[{at}]") for at, name in enumerate(self.header, start=1)}
+        kept = "fields, unlisted_file" if more else "fields"
+        reader = f"(SELECT {self._fields()} AS {kept} FROM {lines} WHERE more IS NULL)"
+        texts = {name: self._text(f"fields[{at}]") for at, name in enumerate(self.header, start=1)}
         return self.selected(columns, reader, texts.__getitem__, f"LEN(fields) <= {len(self.header)}")
 
     def _fields(self) -> str:
         """Return the expression for the list of a line's fields; NULL where its quotes are broken."""
-        sign = self.separator
-        field = f'"(?:[^"]|"")*"|(?:[^"{sign}][^{sign}]*)?'
+        split = f"STRING_SPLIT(line, {literal(self.separator)})"
+        if not self.quote:
+            return split
+        sign, quote = re.escape(self.separator), re.escape(self.quote)
+        field = f"{quote}(?:[^{quote}]|{quote}{quote})*{quote}|(?:[^{quote}{sign}][^{sign}]*)?"
         # With a separator before the first field too, no field is matched by nothing at all.
-        line = f"{literal(sign)} || line"
+        line = f"{literal(self.separator)} || line"
         whole, each = literal(f"(?:{sign}(?:{field}))+"), literal(f"{sign}({field})")
         # Patterns are slow, and most lines have no quotes.
         return (
-            f"CASE WHEN NOT CONTAINS(line, '\"') THEN STRING_SPLIT(line, {literal(sign)}) "
+            f"CASE WHEN NOT CONTAINS(line, {literal(self.quote)}) THEN {split} "
             f"WHEN REGEXP_FULL_MATCH({line}, {whole}) THEN REGEXP_EXTRACT_ALL({line}, {each}, 1) END"
         )
+
+    def _text(self, field: str) -> str:
+        """Return what a field says, without its quotes."""
+        if not self.quote:
+            return f"NULLIF({field}, '')"
+        quote, twice = literal(self.quote), literal(self.quote * 2)
+        inside = f"REPLACE(SUBSTRING({field}, 2, LENGTH({field}) - 2), {twice}, {quote})"
+        return f"NULLIF(CASE WHEN STARTS_WITH({field}, {quote}) THEN {inside} ELSE {field} END, '')"
 
     def _header_of(self, file: str) -> tuple[str, ...]:
         names = super()._header_of(file)
@@ -137,7 +198,5 @@ class CsvByLine(Csv):
         return names
 
 
-def _text(field: str) -> str:
-    """Return what a field says, without its quotes."""
-    inside = f"REPLACE(SUBSTRING({field}, 2, LENGTH({field}) - 2), '\"\"', '\"')"
-    return f"NULLIF(CASE WHEN STARTS_WITH({field}, '\"') THEN {inside} ELSE {field} END, '')"
+def _named(sign: str) -> str:
+    return {"\t": "tab", ",": "comma", ";": "semicolon", "|": "vertical bar"}.get(sign, repr(sign))

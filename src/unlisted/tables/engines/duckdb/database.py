@@ -6,19 +6,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.tables.engines.duckdb.columns import quoted
-from unlisted.tables.engines.duckdb.engine import Opening, connected, described, literal
+from unlisted.tables.engines.duckdb.columns import literal, quoted
+from unlisted.tables.engines.duckdb.engine import Opening, connected, described
+from unlisted.tables.engines.duckdb.files import Place
 from unlisted.tables.engines.duckdb.marks import Remembered, marks_of
+from unlisted.tables.reading import Reading
 
 DATABASE = "unlisted_database"
 _EMPTY = "unlisted_empty"
+_SQLITE = b"SQLite format 3"
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,16 @@ class Database:
     named_by_first_line = False
     is_database = True
 
-    def __init__(self, path: str, table: str | None) -> None:
+    def __init__(self, place: Place, reading: Reading | None = None, table: str | None = None) -> None:
+        reading = reading or Reading()
+        reading.only("a DuckDB file", ("timezone",))
         if not table:
             hint = 'Say which: table="name" or table="schema.name".'
             raise InvalidArgumentError("table", table, "the name of a table or view in the database", hint)
-        self._path = str(Path(path).expanduser())
+        if len(place.given) != 1:
+            raise InvalidArgumentError("source", place.shown, "one DuckDB file")
+        self.timezone = reading.timezone
+        self._path = str(Path(place.given[0]).expanduser())
         self._table = table
         # What was not yet moved into the file lies beside it, and is read with it.
         self._files = (self._path, f"{self._path}.wal")
@@ -75,6 +83,10 @@ class Database:
         """Ask the catalogue."""
         return self._found.collated
 
+    def hint(self) -> str:
+        """Say nothing about names: a catalogue tells them."""
+        return ""
+
     def check(self) -> None:
         """Do nothing: a table can be read again."""
 
@@ -95,7 +107,7 @@ class Database:
             # A view names its tables as they are named inside the file.
             connection.execute(f"USE {quoted(DATABASE)}")
         except duckdb.Error:
-            hint = "It is no DuckDB file, or it is open elsewhere: close connections that can write to it."
+            hint = _what_else(self._path)
             raise InvalidArgumentError("source", self._path, "a DuckDB file that can be read", hint) from None
 
     def open(self, opening: Opening) -> str:
@@ -115,6 +127,14 @@ class Database:
     def relation(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - DuckDB reads only what a query uses
         """Return the table's full name."""
         return self._found.name
+
+
+def _what_else(path: str) -> str:
+    """Say what a file is that DuckDB cannot attach, or what may keep it from that."""
+    with suppress(OSError), Path(path).open("rb") as file:
+        if file.read(len(_SQLITE)) == _SQLITE:
+            return "It is a SQLite database, which is not supported: export the table to Parquet or CSV first."
+    return "It is no DuckDB file, or it is open elsewhere: close connections that can write to it."
 
 
 def _collated(connection: duckdb.DuckDBPyConnection, relation: str) -> frozenset[str]:

@@ -31,7 +31,7 @@ import pyarrow as pa
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType, FirstLine
-from unlisted.tables.engines.duckdb.columns import DuckDBColumn, quoted
+from unlisted.tables.engines.duckdb.columns import DuckDBColumn, literal, quoted
 from unlisted.tables.engines.duckdb.marks import ChangedFileError
 from unlisted.tables.engines.engine import SOURCE, Rows, name_for_whose
 from unlisted.tables.failures import OWNER_LOG
@@ -73,6 +73,13 @@ class Origin(Protocol):
     @property
     def named_by_first_line(self) -> bool:
         """Whether the names of columns could be a row, in a file without a header."""
+
+    @property
+    def timezone(self) -> str | None:
+        """Where moments with a time zone are counted, if that was said."""
+
+    def hint(self) -> str:
+        """Say what may be wrong with how the names of columns were read, if something looks as if."""
 
     @property
     def is_database(self) -> bool:
@@ -134,7 +141,7 @@ class DuckDBEngine:
         """Return the columns, from a header, a footer, a catalogue or a schema."""
         self._origin.check()
         found = {name: self._column(name, native).kind for name, native in self._origin.types().items()}
-        return FirstLine(found) if self._origin.named_by_first_line else found
+        return FirstLine(found, self._origin.hint()) if self._origin.named_by_first_line else found
 
     def plain(self, column: str) -> str:
         """Return a column as a value that compares by its bytes."""
@@ -146,7 +153,7 @@ class DuckDBEngine:
 
     def _column(self, name: str, native: str) -> DuckDBColumn:
         origin = self._origin
-        return DuckDBColumn(name, native, origin.is_database, name in origin.collated)
+        return DuckDBColumn(name, native, origin.is_database, name in origin.collated, origin.timezone)
 
     def key(self, text: str) -> str:
         """Return DuckDB's own 64-bit hash of a text.
@@ -317,11 +324,6 @@ def _known_optimisations(connection: duckdb.DuckDBPyConnection) -> list[str]:
 def described(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
     """Return the columns of a relation and the names of their types; only binds the query."""
     return {name: str(native) for name, native, *_ in connection.execute(f"DESCRIBE FROM {relation}").fetchall()}
-
-
-def literal(text: str) -> str:
-    """Quote a text."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _read(rows: Rows) -> tuple[str, ...]:

@@ -2,20 +2,14 @@
 
 Polars and pandas frames, PyArrow tables and readers, and anything else with `__arrow_c_stream__`. A Polars
 LazyFrame is run only when its rows are needed, for the columns that are needed, batch by batch. A stream that can
-be read only once is read once, and asking it again is refused. No row is looked at to learn a type: a pandas
-column of Python objects, which could hold anything, is read as text.
+be read only once is read once, and asking it again is refused. No row is looked at to learn a type.
 """
 
 from __future__ import annotations
 
-import datetime
-import decimal
-import numbers
-import uuid
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -29,24 +23,28 @@ from unlisted.tables.engines.duckdb.engine import DuckDBEngine, Opening, connect
 
 FRAME = "unlisted_frame"
 
-_MOST_DIGITS = 400
-_LARGEST = 10**_MOST_DIGITS
-_SAID_AS_TEXT = (numbers.Number, decimal.Decimal, datetime.date, datetime.time, uuid.UUID)
 
-
-def frame_engine(frame: Any) -> DuckDBEngine:
+def frame_engine(frame: Any, timezone: str | None = None) -> DuckDBEngine:
     """Choose how to read a frame. Reads nothing."""
+    origin = _origin(frame)
+    origin.timezone = timezone
+    return DuckDBEngine(origin)
+
+
+def _origin(frame: Any) -> Frame:
     packages = {cls.__module__.partition(".")[0] for cls in type(frame).__mro__}
     if "pandas" in packages:
         if not hasattr(frame, "dtypes") or not hasattr(frame, "columns"):
             hint = "Make a data frame of it, with a column that says whose row it is."
             raise InvalidArgumentError("source", type(frame).__name__, "a data frame", hint)
-        return DuckDBEngine(Pandas(frame))
+        from unlisted.tables.engines.duckdb.pandas_frames import Pandas  # noqa: PLC0415 - it is a frame
+
+        return Pandas(frame)
     if "polars" in packages and hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
-        return DuckDBEngine(Frame(lambda: _lazy_schema(frame), lambda columns: _lazy_rows(frame, columns)))
+        return Frame(lambda: _lazy_schema(frame), lambda columns: _lazy_rows(frame, columns))
     if hasattr(frame, "__len__"):
-        return DuckDBEngine(Frame(lambda: _reader(frame).schema, lambda columns: pa.table(frame).select(columns)))
-    return DuckDBEngine(Stream(frame))
+        return Frame(lambda: _reader(frame).schema, lambda columns: pa.table(frame).select(columns))
+    return Stream(frame)
 
 
 class Frame:
@@ -55,6 +53,7 @@ class Frame:
     named_by_first_line = False
     is_database = False
     collated: frozenset[str] = frozenset()
+    timezone: str | None = None
 
     def __init__(
         self,
@@ -66,10 +65,14 @@ class Frame:
 
     @cached_property
     def _types(self) -> Mapping[str, str]:
-        return _duckdb_types(self._schema())
+        return duckdb_types(self._schema())
 
     def check(self) -> None:
         """Do nothing: a frame can be read again."""
+
+    def hint(self) -> str:
+        """Say nothing about names: a frame tells them."""
+        return ""
 
     def state(self) -> Hashable:
         """Return nothing: one statement reads the frame, which is in this process."""
@@ -103,30 +106,6 @@ class Frame:
     def relation(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - the connection was opened for these
         """Return the name under which the frame is read."""
         return quoted(FRAME)
-
-
-class Pandas(Frame):
-    """A pandas frame. In a column of objects, different texts may be one user: 1, 1.0 and True are equal."""
-
-    def __init__(self, frame: Any) -> None:
-        self._frame = frame
-        super().__init__(lambda: _pandas_schema(frame), lambda columns: _pandas_rows(frame, columns, None))
-        self._known: tuple[Hashable, Mapping[str, str]] | None = None
-
-    def state(self) -> Hashable:
-        """Return the columns there are now: a pandas frame can get others."""
-        return tuple((str(name), str(kind)) for name, kind in self._frame.dtypes.items())
-
-    def types(self) -> Mapping[str, str]:
-        """Read the schema, and read it again when the columns have changed."""
-        now = self.state()
-        if self._known is None or self._known[0] != now:
-            self._known = (now, _duckdb_types(self._schema()))
-        return self._known[1]
-
-    def rows(self, opening: Opening) -> pa.Table:
-        """Return the rows, users who are equal under one name."""
-        return _pandas_rows(self._frame, list(opening.columns), opening.user)
 
 
 class Stream(Frame):
@@ -170,7 +149,7 @@ def _reader(stream: Any) -> pa.RecordBatchReader:
         ) from None
 
 
-def _duckdb_types(schema: pa.Schema) -> Mapping[str, str]:
+def duckdb_types(schema: pa.Schema) -> Mapping[str, str]:
     """Return DuckDB's names for the types of those columns that it can read, and whose name is theirs alone."""
     uses = Counter(schema.names)
     fields = [field for field in schema if uses[field.name] == 1]
@@ -242,72 +221,3 @@ def _without_categories(frame: Any) -> Any:
     import polars  # noqa: PLC0415 - only who has a Polars frame has Polars
 
     return frame.cast({polars.Categorical: polars.String, polars.Enum: polars.String})
-
-
-def _pandas_schema(frame: Any) -> pa.Schema:
-    """Return the schema that the columns of a pandas frame will have."""
-    fields = []
-    for name in frame.columns[~frame.columns.duplicated(keep=False)]:
-        try:
-            fields.append(pa.field(name, _pandas_column(frame[name].iloc[:0], _text).type))
-        except (pa.ArrowException, TypeError, ValueError, NotImplementedError):
-            # No name that can be asked for, or a type that Arrow does not know; the other columns are still good.
-            continue
-    return pa.schema(fields)
-
-
-def _pandas_rows(frame: Any, columns: list[str], user: str | None) -> pa.Table:
-    said = {name: same_text if name == user else _text for name in columns}
-    return pa.table({name: _pandas_column(frame[name], said[name]) for name in columns})
-
-
-def _pandas_column(series: Any, said: Callable[[object], str | None]) -> pa.Array | pa.ChunkedArray:
-    """Return a column of a pandas frame, NaN as null; Python objects as text."""
-    values = series.dtype.categories if hasattr(series.dtype, "categories") else series
-    if _holds_objects(values):
-        return pa.array((said(value) for value in series), pa.large_string())
-    return pa.array(series, from_pandas=True)
-
-
-def _holds_objects(values: Any) -> bool:
-    """Return whether values are Python objects, as texts are too where Arrow does not store them."""
-    return bool(values.dtype == object) or getattr(values.dtype, "storage", None) == "python"
-
-
-def _text(value: object) -> str | None:
-    """Say one Python object as text; what is missing, is no plain value or cannot say itself is null."""
-    try:
-        text = value if isinstance(value, str) else str(value) if isinstance(value, _SAID_AS_TEXT) else None
-        if text is None or value != value:  # noqa: PLR0124 - NaN and NaT are what differs from itself
-            return None
-        return str.encode(text).decode()
-    except Exception:
-        # The code of the object itself runs here, and may raise anything.
-        return None
-
-
-def same_text(value: object) -> str | None:
-    """Say one Python object as text, so that equal objects have the same one; null as `_text` says it."""
-    text = _text(value)
-    try:
-        return text if text is None else _same(value, text)
-    except Exception:
-        # As above: whatever one object raises, it is that object which cannot be read.
-        return None
-
-
-def _same(value: object, text: str) -> str | None:
-    if isinstance(value, str | uuid.UUID):
-        return text
-    if isinstance(value, datetime.datetime) and value.utcoffset() is not None:
-        return str(value.astimezone(datetime.UTC))
-    if isinstance(value, datetime.time) and value.utcoffset() is not None:
-        return None
-    if isinstance(value, complex) and value.imag == 0:
-        value = value.real
-    if isinstance(value, decimal.Decimal) and value.adjusted() < -_MOST_DIGITS and value != 0:
-        return None
-    if isinstance(value, numbers.Rational | float | decimal.Decimal | numbers.Real):
-        # The exact number, whatever type holds it. One with very many digits would take very long to write.
-        return str(Fraction(value)) if -_LARGEST < value < _LARGEST else None  # type: ignore[arg-type]
-    return text

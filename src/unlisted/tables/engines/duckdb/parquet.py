@@ -20,11 +20,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unlisted.counts.readable import readable, readable_as
-from unlisted.tables.engines.duckdb.arrow import ROWS, careful, there
+from unlisted.tables.engines.duckdb.arrow import ROWS, careful, held_batch, there
 from unlisted.tables.engines.duckdb.columns import DuckDBColumn, quoted
 from unlisted.tables.engines.duckdb.engine import Opening, connected, described
-from unlisted.tables.engines.duckdb.files import Files, listed
+from unlisted.tables.engines.duckdb.files import FILE, Files, Place, listed
 from unlisted.tables.engines.duckdb.marks import Remembered
+from unlisted.tables.reading import Reading
 
 FRAME = "unlisted_parquet"
 
@@ -42,10 +43,10 @@ _UNKNOWN = "UNKNOWN"
 class Parquet(Files):
     """Parquet files. Their footers say what they hold."""
 
-    kind = "Parquet"
+    kind = "a Parquet file"
 
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
+    def __init__(self, place: Place, reading: Reading | None = None, table: str | None = None) -> None:
+        super().__init__(place, reading, table)
         self._footers = Remembered(self._read_footers)
 
     def _read_footers(self) -> Mapping[str, str]:
@@ -65,20 +66,23 @@ class Parquet(Files):
         long = {field.name for schema in schemas for field in schema if _is_long(field.type)}
         return {name: _UNKNOWN if name in long else native for name, native in first.items()}
 
-    def types(self) -> Mapping[str, str]:
+    def own_types(self) -> Mapping[str, str]:
         """Read the footers."""
         return self._footers.about(self.files)
 
-    def relation_of(self, files: Sequence[str], columns: Sequence[str]) -> str:  # noqa: ARG002 - DuckDB prunes
-        """Return the call that reads the files."""
-        return _read_parquet(listed(files))
+    def relation_of(self, files: Sequence[str], columns: Sequence[str], more: str = "") -> str:  # noqa: ARG002
+        """Return the call that reads the files; DuckDB leaves out what nobody asks for."""
+        return _read_parquet(listed(files), more)
 
     def open_carefully(self, opening: Opening) -> str | None:
         """Let Arrow read the files, batch by batch, and DuckDB read what it says."""
-        native = {name: self.types()[name] for name in opening.columns}
+        return self.with_folders(opening.columns, lambda inside, _: self._read_by_arrow(opening, inside))
+
+    def _read_by_arrow(self, opening: Opening, columns: Sequence[str]) -> str:
+        native = {name: {**self.own_types(), FILE: "VARCHAR"}[name] for name in columns}
         with _opened(self.files[0]) as file:
-            stored = file.schema_arrow
-        schema = pa.schema([pa.field(name, _held(stored.field(name).type, native[name])) for name in native])
+            stored = {**{field.name: field.type for field in file.schema_arrow}, FILE: pa.string()}
+        schema = pa.schema([pa.field(name, _held(stored[name], native[name])) for name in native])
         opening.connection.register(FRAME, careful(schema, _batches(self.files, schema)))
         found = described(opening.connection, quoted(FRAME))
         values = ", ".join(
@@ -93,9 +97,8 @@ class Parquet(Files):
 def _batches(files: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for name in files:
         with _opened(name) as file:
-            for batch in file.iter_batches(batch_size=ROWS, columns=schema.names):
-                arrays = [_as_held(batch.column(field.name), field.type) for field in schema]
-                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            for batch in file.iter_batches(batch_size=ROWS, columns=[one for one in schema.names if one != FILE]):
+                yield held_batch(batch, schema, name, _as_held)
 
 
 def _as_held(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -142,6 +145,6 @@ def _is_long(kind: pa.DataType) -> bool:
     return bool(pa.types.is_decimal(kind) and kind.precision > _MOST_DIGITS)
 
 
-def _read_parquet(files: str) -> str:
-    # Columns from the names of folders would be guessed, and one name could change the type of all.
-    return f"read_parquet({files}, hive_partitioning = false)"
+def _read_parquet(files: str, more: str = "") -> str:
+    # DuckDB would guess the types of columns from the names of folders, and one name could change those of all.
+    return f"read_parquet({files}, hive_partitioning = false{more})"

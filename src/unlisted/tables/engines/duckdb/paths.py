@@ -1,52 +1,82 @@
-"""Which file is read how, by the end of its name."""
+"""Which file is read how: by the end of its name. A folder is read as the files in it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.tables.engines.duckdb.csv import Csv, CsvByLine
-from unlisted.tables.engines.duckdb.database import Database
 from unlisted.tables.engines.duckdb.engine import DuckDBEngine
-from unlisted.tables.engines.duckdb.files import ending
-from unlisted.tables.engines.duckdb.json_lines import JsonLines
-from unlisted.tables.engines.duckdb.text import declared_types, is_by_line
+from unlisted.tables.engines.duckdb.files import Place, ending, files_in
+from unlisted.tables.reading import Reading
 
-_PARQUET = (".parquet", ".pq")
-_DATABASES = (".duckdb", ".ddb", ".db")
-_CSV = (".csv", ".tsv")
-_JSON_LINES = (".jsonl", ".ndjson", ".json")
-_KNOWN = ", ".join((*_PARQUET, *_CSV, *_JSON_LINES, *_DATABASES))
+CSV = (".csv", ".tsv", ".txt")
+JSON = (".jsonl", ".ndjson", ".json")
+PARQUET = (".parquet", ".pq")
+ARROW = (".arrow", ".feather", ".ipc", ".arrows")
+WORKBOOK = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+DATABASE = (".duckdb", ".ddb", ".db")
+FORMATS = {
+    CSV: ("csv", "csv_files"),
+    JSON: ("json", "Json"),
+    PARQUET: ("parquet", "Parquet"),
+    ARROW: ("arrow_files", "ArrowFiles"),
+    WORKBOOK: ("excel", "Excel"),
+    DATABASE: ("database", "Database"),
+}
+"""What names of files end in, by format; and who reads it, of whom only that one is imported."""
 
-
-def file_engine(path: str, table: str | None, types: Mapping[str, str] | None) -> DuckDBEngine:
-    """Choose how to read a path by what its name ends in. Opens nothing."""
-    kind = ending(path)
-    if kind in (*_CSV, *_JSON_LINES):
-        _refuse("table", table, "a text file is one table already")
-        return _text_engine(path, kind, types or {})
-    _refuse("types", types, "the columns have their types; only those of text files are declared")
-    if kind in _DATABASES:
-        return DuckDBEngine(Database(path, table))
-    _refuse("table", table, "a Parquet file is one table already")
-    if kind in _PARQUET:
-        # It brings PyArrow's own reader, which takes a while to import.
-        from unlisted.tables.engines.duckdb.parquet import Parquet  # noqa: PLC0415
-
-        return DuckDBEngine(Parquet(path))
-    hint = f"What a file holds is told by the end of its name: {_KNOWN}, or compressed text such as .csv.gz."
-    raise InvalidArgumentError("source", path, "a file of a known kind", hint)
-
-
-def _text_engine(path: str, kind: str, types: Mapping[str, str]) -> DuckDBEngine:
-    declared, by_line = declared_types(types), is_by_line(types)
-    if kind in _JSON_LINES:
-        _refuse("types", dict(types) if by_line else None, "a line is a row already")
-        return DuckDBEngine(JsonLines(path, declared))
-    reader = CsvByLine if by_line else Csv
-    return DuckDBEngine(reader(path, declared, "\t" if kind == ".tsv" else ","))
+_PACKED = (".zip", ".bz2", ".xz", ".zst", ".lz4", ".7z", ".tar", ".tgz", ".rar")
+_STRANGERS = {
+    **dict.fromkeys((".sqlite", ".sqlite3"), "SQLite is not supported: export the table to Parquet or CSV first."),
+    **dict.fromkeys(_PACKED, "Unpack it first; of compressed files only .gz is read, such as .csv.gz."),
+    **dict.fromkeys((".orc", ".avro"), "Convert it to Parquet first."),
+    **dict.fromkeys((".sav", ".dta", ".sas7bdat", ".rds", ".rdata"), "Export it as Parquet or CSV first."),
+}
+_KNOWN = ", ".join(one for format_ in FORMATS for one in format_)
 
 
-def _refuse(argument: str, value: object, why: str) -> None:
-    if value is not None:
-        raise InvalidArgumentError(argument, value, "left out for this source", f"Here, {why}.")
+def file_engine(
+    paths: str | Sequence[str], table: str | None = None, reading: Reading | None = None
+) -> DuckDBEngine:
+    """Choose how to read files by what their names end in. Opens none; of a folder, the names in it are read."""
+    given = [paths] if isinstance(paths, str) else list(paths)
+    reading = reading or Reading()
+    formats = {_format_of(path): path for path in given}
+    if len(formats) != 1:
+        hint = (
+            f"They are of different kinds, such as {' and '.join(formats.values())}. Read those of one at a time."
+        )
+        raise InvalidArgumentError("source", given, "files of one kind", hint)
+    (endings,) = formats
+    module, reader = FORMATS[endings]
+    opened = getattr(import_module(f"{__package__}.{module}"), reader)
+    return DuckDBEngine(opened(Place(given, endings), reading, table))
+
+
+def _format_of(path: str) -> tuple[str, ...]:
+    """Return the endings of the format that a path leads to."""
+    folder = Path(path).expanduser()
+    if folder.is_dir():
+        return _format_in(path, folder)
+    return _format_named(path, ending(path))
+
+
+def _format_in(path: str, folder: Path) -> tuple[str, ...]:
+    """Return the endings of the one format that a folder holds files of; notes may lie there too."""
+    there = {ending(name) for name in files_in(str(folder))}
+    found = [format_ for format_ in FORMATS if format_ is not DATABASE and there & {*format_}]
+    if len(found) != 1:
+        listed = ", ".join(sorted(there)) or "no files"
+        hint = f"In it are {listed}. Name the files of one kind with a glob, such as {path.rstrip('/')}/*.parquet."
+        raise InvalidArgumentError("source", path, "a folder of files of one kind", hint)
+    return found[0]
+
+
+def _format_named(path: str, kind: str) -> tuple[str, ...]:
+    for format_ in FORMATS:
+        if kind in format_:
+            return format_
+    told = f"What a file holds is told by the end of its name: {_KNOWN}, or compressed text such as .csv.gz."
+    raise InvalidArgumentError("source", path, "a file of a known kind", _STRANGERS.get(kind, told))

@@ -1,102 +1,71 @@
-"""CSV and JSON lines: files without types, and without a promise that every line is well formed.
+"""What CSV and JSON have in common: files without types, and without a promise that every line is well formed.
 
-Nothing is guessed from rows. What separates fields is fixed, columns are text unless the user declares them, and a
-row that does not parse is dropped without a word: an error that depends on a row tells about the row. Names of
-columns count as public. Those of a CSV file are its first line; those of a JSON lines file are the keys of its
-first line and whatever is declared.
+Nothing is guessed from rows. Columns are text unless the user declares them, and a row that does not hold what a
+column is declared to hold, of those columns that a question reads, is dropped without a word: an error that
+depends on a row tells about the row. Names of columns count as public.
+
+DuckDB reads UTF-8. A file in another encoding is copied to UTF-8 first, into the private folder of the question;
+bytes that are no text in that encoding become bytes that are no text in UTF-8, so that they cost the same.
 """
 
-# ruff: noqa: S608 - statements are made of quoted names, quoted paths and the types named here
+# ruff: noqa: S608 - statements are made of quoted names
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.duckdb.columns import quoted
-from unlisted.tables.engines.duckdb.files import COMPRESSED, Files
-
-DECLARED = {
-    ColumnType.TEXT: "VARCHAR",
-    ColumnType.INTEGER: "BIGINT",
-    ColumnType.DECIMAL: "DECIMAL(38,18)",
-    ColumnType.FLOAT: "DOUBLE",
-    ColumnType.BOOLEAN: "BOOLEAN",
-    ColumnType.DATE: "DATE",
-    ColumnType.TIMESTAMP: "TIMESTAMP",
-}
-"""What a word of `types=` is in DuckDB."""
+from unlisted.tables.engines.duckdb.engine import Opening
+from unlisted.tables.engines.duckdb.files import COMPRESSED, FILE, Files
 
 CANNOT_OPEN = (OSError, EOFError, zlib.error)
 """What opening and unpacking a file may raise."""
 
+UTF_8 = "utf-8"
+UNREADABLE = "\udcff"
+"""A character that becomes a byte which is no UTF-8: what stands for bytes that are no text."""
 
-def is_by_line(types: Mapping[str, str]) -> bool:
-    """Return whether all columns are declared to hold no line breaks: `csv.py` says what for."""
-    return types.get("*") == "line"
-
-
-def declared_types(types: Mapping[str, str]) -> dict[str, ColumnType]:
-    """Read what `types=` says of single columns."""
-    words = {kind.value: kind for kind in DECLARED}
-    told = {name: word for name, word in types.items() if not (name == "*" and is_by_line(types))}
-    for name, word in told.items():
-        if word not in words:
-            hint = 'Where a row ends is a matter of all columns: {"*": "line"}.' if word == "line" else ""
-            raise InvalidArgumentError(f"types[{name!r}]", word, f"one of {', '.join(words)}", hint)
-    return {name: words[word] for name, word in told.items()}
-
-
-@dataclass(frozen=True)
-class Declared:
-    """A column of a text file: the expression for its text, and what it is declared to hold."""
-
-    text: str
-    kind: ColumnType
-
-    @property
-    def value(self) -> str:
-        """The text as what it is declared to be; NULL where it is not that."""
-        if self.kind is ColumnType.TEXT:
-            return self.text
-        value = f"TRY_CAST({self.text} AS {DECLARED[self.kind]})"
-        if self.kind is ColumnType.INTEGER:
-            # A cast alone rounds 1.5 to 2.
-            return rf"CASE WHEN REGEXP_FULL_MATCH({self.text}, '\s*[+-]?[0-9]+\s*') THEN {value} END"
-        return value
-
-    @property
-    def parses(self) -> str:
-        """Whether the text is missing or is what it is declared to be."""
-        return f"({self.text} IS NULL OR {self.value} IS NOT NULL)"
+_PIECE = 2**20
+_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class TextFiles(Files):
-    """Files of lines, whose columns are text unless they are declared."""
+    """Files whose columns are text unless they are declared."""
 
-    def __init__(self, path: str, declared: Mapping[str, ColumnType]) -> None:
-        super().__init__(path)
-        self.declared = declared
-
-    def kind_of(self, column: str) -> ColumnType:
-        """Return what a column is declared to hold."""
-        return self.declared.get(column, ColumnType.TEXT)
+    @property
+    def encoding(self) -> str:
+        """How the files are encoded."""
+        return self.reading.encoding or UTF_8
 
     def selected(self, columns: Sequence[str], reader: str, text_of: Callable[[str], str], *good: str) -> str:
-        """Return the columns, of those rows whose declared columns all parse."""
-        read = [(name, Declared(text_of(name), self.kind_of(name))) for name in columns]
-        values = ", ".join(f"{column.value} AS {quoted(name)}" for name, column in read)
-        declared = [Declared(text_of(name), kind) for name, kind in self.declared.items()]
-        conditions = [*good, *(column.parses for column in declared if column.kind is not ColumnType.TEXT)]
+        """Return the columns, of those rows that hold in them what is declared."""
+        read = {name: self.declared(name, text_of(name)) for name in columns if name != FILE}
+        values = [f"{column.value} AS {quoted(name)}" for name, column in read.items()]
+        values += [quoted(FILE)] if FILE in columns else []
+        conditions = [*good, *(column.parses for column in read.values() if column.kind is not ColumnType.TEXT)]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f"(SELECT {values} FROM {reader}{where})"
+        return f"(SELECT {', '.join(values)} FROM {reader}{where})"
+
+    def open(self, opening: Opening) -> str:
+        """Return the query that reads the files, or copies of those that DuckDB could not read as they are."""
+        return self.reading_of([self.ready(file, opening.folder) for file in self.files], opening.columns)
+
+    def ready(self, file: str, folder: Path) -> str:
+        """Return a file that DuckDB reads: itself, or a copy in the folder."""
+        return file if self.encoding == UTF_8 else in_utf_8(file, folder, self.encoding)
+
+    def first_bytes_hint(self, raw: BinaryIO) -> str:
+        """Say which encoding the first bytes of a file speak for, if they do; no row is looked at."""
+        if raw.read(2) in _UTF_16_MARKS and not self.encoding.startswith("utf-16"):
+            return "It begins as UTF-16 does: say encoding='utf-16'."
+        return "If it is not UTF-8, say its encoding: encoding='latin-1' or 'windows-1252', say."
 
 
 @contextmanager
@@ -109,3 +78,32 @@ def bytes_of(file: str) -> Iterator[BinaryIO]:
 def is_compressed(file: str) -> bool:
     """Return whether a file is named as a compressed one."""
     return file.lower().endswith(COMPRESSED)
+
+
+def copy_of(file: str, folder: Path, ending: str) -> Path:
+    """Return the path of a new file in the folder, below the same `key=value` folders as the original."""
+    keys = [part for part in Path(file).parts[:-1] if "=" in part]
+    place = folder.joinpath(f"copy-{len(list(folder.glob('copy-*')))}", *keys)
+    place.mkdir(parents=True)
+    return place / f"copy{ending}"
+
+
+def in_utf_8(file: str, folder: Path, encoding: str) -> str:
+    """Copy a file to UTF-8, unpacked, piece by piece."""
+    copy = copy_of(file, folder, Path(file.removesuffix(COMPRESSED)).suffix)
+    decoder = codecs.getincrementaldecoder(encoding)(_UNREADABLE_HANDLER)
+    with bytes_of(file) as raw, copy.open("wb") as written:
+        while piece := raw.read(_PIECE):
+            written.write(decoder.decode(piece).encode(UTF_8, "surrogateescape"))
+        written.write(decoder.decode(b"", final=True).encode(UTF_8, "surrogateescape"))
+    return str(copy)
+
+
+def _unreadable(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return UNREADABLE, error.end
+
+
+_UNREADABLE_HANDLER = "unlisted_unreadable"
+codecs.register_error(_UNREADABLE_HANDLER, _unreadable)

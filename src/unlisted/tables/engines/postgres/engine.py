@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from unlisted.errors import InvalidArgumentError, MissingExtraError
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.engines.dialect import byte_length, is_wide, passing, subquery, translated
+from unlisted.tables.engines.dialect import byte_length, is_wide, passing, subquery, told_local, translated
 from unlisted.tables.engines.engine import SOURCE, Rows
 from unlisted.tables.engines.postgres.types import PostgresColumn, arrow_table, described
 from unlisted.tables.server_timeouts import answering_within, shut
@@ -60,9 +60,15 @@ class PostgresRelation:
 
     name = "postgres"
 
-    def __init__(self, connect: Connect, relation: Callable[[psycopg.Connection[Any]], exp.Expr]) -> None:
+    def __init__(
+        self,
+        connect: Connect,
+        relation: Callable[[psycopg.Connection[Any]], exp.Expr],
+        timezone: str | None = None,
+    ) -> None:
         self._connect = connect
         self._find = relation
+        self._zone = timezone
         self._known: _Description | None = None
 
     @property
@@ -88,7 +94,8 @@ class PostgresRelation:
                     connection.transaction(force_rollback=True),
                 ):
                     found = self._find(connection)
-                    return found, described(connection, found.sql(dialect="postgres"))
+                    _require_zone(connection, self._zone)
+                    return found, described(connection, found.sql(dialect="postgres"), self._zone)
             except psycopg.Error:
                 # The server's own message is not passed on: it can quote what it read.
                 hint = "The server refused to describe it. Has the connection's user the right to read it?"
@@ -130,13 +137,14 @@ class PostgresRelation:
                 if rows.state is not None:
                     # From here to the end of the transaction nobody can change the columns: they are locked.
                     relation, _ = self._described
-                    if _state(relation, described(connection, relation.sql(dialect="postgres"))) != rows.state:
+                    now = described(connection, relation.sql(dialect="postgres"), self._zone)
+                    if _state(relation, now) != rows.state:
                         raise RuntimeError("the columns changed after the question was checked")
                 yield _World(connection, source)
 
     def rehearsal(self) -> PostgresRelation:
         """Return the same relation without its rows: the server plans, checks rights, and reads nothing."""
-        return PostgresRelation(self._connect, lambda connection: _nothing_of(self._find(connection)))
+        return PostgresRelation(self._connect, lambda connection: _nothing_of(self._find(connection)), self._zone)
 
     def signature(self) -> None:
         """Return nothing: who may read what, and what is there, can change at any moment."""
@@ -152,10 +160,10 @@ def _state(relation: exp.Expr, columns: Mapping[str, PostgresColumn]) -> Hashabl
 class PostgresEngine(PostgresRelation):
     """A table or view that a URL and a name point at."""
 
-    def __init__(self, url: str, table: str | None) -> None:
+    def __init__(self, url: str, table: str | None, timezone: str | None = None) -> None:
         if not table:
             raise InvalidArgumentError("table", table, ALLOWED_TABLE, 'Say which: table="schema.name".')
-        super().__init__(lambda: _connected(url), lambda connection: _found(connection, table))
+        super().__init__(lambda: _connected(url), lambda connection: _found(connection, table), timezone)
 
 
 class _Interrupt:
@@ -242,6 +250,8 @@ def _rule(node: exp.Expr) -> exp.Expr:
         return exp.Collate(this=digits, expression=exp.to_identifier("C", quoted=True))
     if (text := byte_length(node)) is not None:
         return exp.func("OCTET_LENGTH", text)
+    if (told := told_local(node)) is not None:
+        return exp.Anonymous(this="TIMEZONE", expressions=list(told))
     return exp.DataType.build("NUMERIC") if is_wide(node) else node
 
 
@@ -264,6 +274,13 @@ def _connected(url: str) -> Iterator[psycopg.Connection[Any]]:
         raise InvalidArgumentError("source", SHOWN_URL, ALLOWED_SOURCE, hint) from None
     with connection:
         yield connection
+
+
+def _require_zone(connection: psycopg.Connection[Any], zone: str | None) -> None:
+    """Refuse a time zone that the server does not know: it would fail on the first row."""
+    known = "SELECT EXISTS (SELECT FROM pg_catalog.pg_timezone_names WHERE name = %s)"
+    if zone is not None and connection.execute(known, [zone]).fetchone() != (True,):
+        raise InvalidArgumentError("timezone", zone, "the name of a time zone that the server knows")
 
 
 def _check_encoding(connection: psycopg.Connection[Any]) -> None:

@@ -12,14 +12,14 @@ is every type that is not listed here, a type of an extension that happens to be
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from unlisted.counts.readable import LONGEST_USER
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.engines.dialect import quoted, within_calendar
+from unlisted.tables.engines.dialect import local_time, quoted, within_calendar
 from unlisted.tables.engines.engine import no_user
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _KINDS = {
     "bool": ColumnType.BOOLEAN,
     "date": ColumnType.DATE,
     "timestamp": ColumnType.TIMESTAMP,
+    "timestamptz": ColumnType.INSTANT,
 }
 _ARROW = {
     "int2": pa.int16(),
@@ -89,6 +90,8 @@ class PostgresColumn:
     scale: int | None = None
     is_told_apart_by_bytes: bool = True
     """Whether its collation, if it has one, holds only those texts for equal that are the same bytes."""
+    zone: str | None = None
+    """Where its moments are counted, if that was said."""
 
     def plain(self) -> str:
         """Return it in the shared dialect as a value that compares by its bytes and never raises."""
@@ -97,7 +100,9 @@ class PostgresColumn:
             case ColumnType.TEXT if self.type_name == "bpchar":
                 # A cast would cut the blanks off, and they are bytes of the value; CONCAT leaves them.
                 return f'CASE WHEN {column} IS NULL THEN NULL ELSE CONCAT({column}) END COLLATE "C"'
-            case ColumnType.TEXT | ColumnType.OTHER:
+            case ColumnType.TIMESTAMP if self.zone is not None:
+                return local_time(column, self.zone)
+            case ColumnType.TEXT | ColumnType.OTHER | ColumnType.INSTANT:
                 # What is no item can be a user; some such types know no equality, but their text does.
                 return f'CAST({self._moment or column} AS VARCHAR) COLLATE "C"'
             case ColumnType.FLOAT:
@@ -116,7 +121,7 @@ class PostgresColumn:
 
     def seen(self) -> str:
         """Return it in the shared dialect as a predicate sees it: what is no item, as it is."""
-        if self.kind is not ColumnType.OTHER:
+        if self.kind.is_plain:
             return self.plain()
         return self._moment or quoted(self.name)
 
@@ -138,6 +143,9 @@ class PostgresColumn:
             return _short(column, self.plain())
         if self.kind is ColumnType.FLOAT:
             return f"CASE WHEN {column} = 0 THEN 0 ELSE {self.plain()} END"
+        if self.type_name == "timestamptz":
+            # One moment is one user, whatever clocks say: in autumn they say the same twice.
+            return replace(self, kind=ColumnType.INSTANT).plain()
         if self.type_name in _SAME_TEXT:
             return self.plain()
         raise no_user(self.name, _WAYS_OUT.get(self.type_name, _ANY_WAY_OUT).format(column))
@@ -167,24 +175,30 @@ def _short(column: str, said: str) -> str:
     return f"CASE WHEN {is_short} THEN CASE WHEN STRLEN({said}) <= {LONGEST_USER} THEN {said} END END"
 
 
-def described(connection: psycopg.Connection[Any], source: str) -> Mapping[str, PostgresColumn]:
-    """Return the columns of a source without reading a row of it."""
+def described(
+    connection: psycopg.Connection[Any], source: str, zone: str | None = None
+) -> Mapping[str, PostgresColumn]:
+    """Return the columns of a source without reading a row of it; `zone` is where moments are counted."""
     cursor = connection.execute(f"SELECT * FROM {source} AS described LIMIT 0".encode())  # noqa: S608
     columns = cursor.description or []
     words = _words(connection, [column.type_code for column in columns])
     collated = [column.name for column in columns if words[column.type_code] in _COLLATED]
     coarse = _coarsely_collated(connection, source, collated)
-    return {
-        column.name: PostgresColumn(
+    found = {}
+    for column in columns:
+        word = words[column.type_code]
+        kind = _KINDS.get(word, ColumnType.OTHER)
+        is_local = kind is ColumnType.INSTANT and zone is not None
+        found[column.name] = PostgresColumn(
             column.name,
-            words[column.type_code],
-            _KINDS.get(words[column.type_code], ColumnType.OTHER),
+            word,
+            ColumnType.TIMESTAMP if is_local else kind,
             column.precision,
             column.scale,
             column.name not in coarse,
+            zone if is_local else None,
         )
-        for column in columns
-    }
+    return found
 
 
 def _words(connection: psycopg.Connection[Any], types: list[int]) -> Mapping[int, str]:

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.tables.fixtures.asked import all_counts, question
 
-from unlisted.tables.engines.duckdb.json_lines import LONGEST_LINE, without_long_lines
+from unlisted.tables.engines.duckdb.json import LONGEST_LINE
+from unlisted.tables.engines.duckdb.long_lines import without_long_lines
 from unlisted.tables.table import table
 
 ROWS = 300
