@@ -296,8 +296,8 @@ class TestOnce:
         stream = brook(tmp_path / "s", **wide)
         for copy in "ab":
             shutil.copytree(tmp_path / "s", tmp_path / copy)
-        stream.push(labels)
-        Stream.open(tmp_path / "a").push(labels)
+        stream.push(labels, time="2026-03-01")
+        Stream.open(tmp_path / "a").push(labels, time="2026-03-01")
         assert files_of(tmp_path / "a") == files_of(tmp_path / "s")
         other = dict(shown(Stream.open(tmp_path / "b").push(labels | {"label 0": 501})))
         same = [label for label, count in shown(stream.release(1)) if other[label] == count]
@@ -318,7 +318,7 @@ class TestReading:
     def test_an_export_has_all_rounds(self, tmp_path: Path) -> None:
         stream = quiet_brook(tmp_path / "s")
         assert stream.export().rows == []
-        assert stream.export().table.column_names == ["round", "item", "count", "low", "high"]
+        assert stream.export().table.column_names == ["round", "time", "item", "count", "low", "high"]
         for one in ({"rare": 1}, {"a": 9}, {}, {"b": 20}):
             stream.push(one)
         rows = [(row["round"], row["item"], row["count"]) for row in stream.export().rows]

@@ -1,0 +1,115 @@
+"""What can be read of a stream: its releases, as they were released. That needs neither the key nor a lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.privacy.guarantee import Guarantee
+from unlisted.privacy.numbers import whole
+from unlisted.release.release import Release
+from unlisted.streams.exporting import Export
+from unlisted.streams.folder import Folder
+from unlisted.streams.selecting import Selection
+from unlisted.streams.settings import Settings
+from unlisted.streams.times import Duration, Moment
+
+if TYPE_CHECKING:
+    import altair
+
+
+class ReadableStream:
+    """The releases of a stream, in a folder that may lack the key."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._folder = Folder(Path(path))
+        self._settings = self._folder.settings
+
+    @property
+    def settings(self) -> Settings:
+        """What the stream was created with."""
+        return self._settings
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the whole life of the stream costs."""
+        return self._settings.mechanism.guarantee()
+
+    @property
+    def stamp(self) -> Mapping[str, str | int] | None:
+        """The entry of a ledger that it was paid with, as its receipts name it; None if no account paid."""
+        return self._folder.stamp()
+
+    @property
+    def round(self) -> int:
+        """How many rounds have been taken in."""
+        return self._folder.round()
+
+    def time(self, number: int) -> datetime | None:
+        """Return when a round was: as given when it was pushed, or else the moment of the push.
+
+        None for a round that was filled in as empty.
+
+        Args:
+            number: which round, from 1.
+        """
+        return self._folder.history().time(whole("number", number))
+
+    def release(self, number: int) -> Release:
+        """Return the release after a round, as it was released.
+
+        Args:
+            number: which round, from 1.
+        """
+        every, last = self._settings.release_every, self.round
+        if whole("number", number) > last or number % every:
+            allowed = f"one of the {last // every} rounds with a release, up to {last}"
+            hint = "" if every == 1 else f"There is a release after every {every} rounds."
+            raise InvalidArgumentError("number", number, allowed, hint)
+        return self._folder.release(number)
+
+    def releases(self) -> Iterator[tuple[int, Release]]:
+        """Yield every release so far, with its round."""
+        every, last = self._settings.release_every, self.round
+        history, stamp = self._folder.history(), self.stamp
+        for number in range(every, last + 1, every):
+            yield number, replace(history.release(number), stamp=stamp)
+
+    def export(
+        self,
+        *,
+        start: int | Moment | None = None,
+        end: int | Moment | None = None,
+        every: int | Duration = 1,
+        items: Iterable[Any] | None = None,
+    ) -> Release:
+        """Return releases as one, with the columns `round` and `time` in front.
+
+        Args:
+            start: the first round or moment; the stream's first unless said. A moment is text such as 2026-03-01
+                or 2026-03-01T15:00, a date or a datetime, and UTC where it has no zone.
+            end: the last round or moment; the stream's last unless said. A date ends with that day.
+            every: take one of so many releases, counted from the stream's first; or the last of every so long,
+                such as "1 day", counted from midnight UTC.
+            items: only these; all of them unless said. Items of several columns are tuples.
+
+        Examples:
+            >>> budget = ul.Budget(epsilon=1, delta=1e-8)
+            >>> stream = ul.Stream.create("dishes", rounds=24, items_per_event=1, budget=budget)
+            >>> for hour in range(4):
+            ...     _ = stream.push({"soup": 900, "bread": 700}, time=f"2026-03-01T{hour:02d}:00")
+            >>> [(row["round"], row["item"]) for row in stream.export(start=2, every=2, items=["soup"])]
+            [(2, 'soup'), (4, 'soup')]
+        """
+        return Export.of(self._folder, Selection.read(start, end, every), items).release()
+
+    def chart(self, items: Iterable[Any] | None = None, most: int = 10) -> altair.LayerChart:
+        """Draw running counts with their error bands: of these items, or of the largest of the last release."""
+        from unlisted.release.charts import stream_chart  # noqa: PLC0415 - an extra
+
+        return stream_chart(self.export(), None if items is None else list(items), whole("most", most))
