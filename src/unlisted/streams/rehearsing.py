@@ -12,15 +12,15 @@ from contextlib import AbstractContextManager
 import numpy as np
 
 from unlisted.noise.keyed import NoiseKey
-from unlisted.query.rehearsals import REHEARSED
+from unlisted.query.data import REHEARSED
 from unlisted.release.release import Release
 from unlisted.streams.answers import released
 from unlisted.streams.contributions import Contributions
 from unlisted.streams.offers import Offered
 from unlisted.streams.saved import Saved
 from unlisted.streams.settings import Settings
-from unlisted.tables.cancelling import rehearsing
 from unlisted.tables.failures import uncharged
+from unlisted.tables.stopping import rehearsing
 from unlisted.tables.table import Table
 
 Counted = Callable[[Table], AbstractContextManager[Offered]]

@@ -31,7 +31,7 @@ from unlisted.streams.rounds import nothing, offered
 from unlisted.streams.saved import Saved
 from unlisted.streams.settings import Settings, StreamOptions
 from unlisted.streams.times import Moment, moment
-from unlisted.tables.interrupts import outcome_of
+from unlisted.tables.stopping import outcome_of
 
 
 class Stream(ReadableStream):
