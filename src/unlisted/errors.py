@@ -17,6 +17,7 @@ __all__ = [
     "BudgetRefusedError",
     "CannotAnswerError",
     "ChargedFailureError",
+    "EventLevelWarning",
     "FrozenError",
     "InvalidArgumentError",
     "InvalidCountsError",
@@ -128,6 +129,10 @@ class ChargedFailureError(UnlistedError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.consequence,)
+
+
+class EventLevelWarning(UserWarning):
+    """A stream was created that protects what a person does in one round, and not the person."""
 
 
 def _shown(value: object) -> str:

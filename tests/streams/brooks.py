@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from unlisted.mechanisms.continual.binary_tree import largest_popcount
+from unlisted.mechanisms.continual.correlated_price import class_ends
+from unlisted.mechanisms.continual.recursion import Recursion
 from unlisted.release.release import Release
 from unlisted.streams import folder
 from unlisted.streams.settings import Settings
@@ -16,11 +18,13 @@ from unlisted.streams.stream import Stream
 
 
 def settings(**changed: Any) -> Settings:
+    """Settings with one threshold for all rounds, and noise whose first draw has this variance."""
     fields: dict[str, Any] = {
         "rounds": 12,
         "items_per_event": 3,
         "count_per_item": 1,
         "unit": "event",
+        "noise": "correlated",
         "rounds_per_user": None,
         "display": "live",
         "release_every": 1,
@@ -36,8 +40,12 @@ def settings(**changed: Any) -> Settings:
     }
     lowest = (fields["rounds_per_user"] or 1) * fields["count_per_item"]
     steps = fields["rounds"] // fields["release_every"]
-    fields.setdefault("thresholds", (lowest + 3,) * largest_popcount(steps))
-    return Settings(**fields)
+    threshold = fields.pop("threshold", lowest + 3)
+    if fields["noise"] == "tree":
+        return Settings(**{"thresholds": (threshold,) * largest_popcount(steps), **fields})
+    recursion = Recursion.for_steps(steps)
+    fields["variance"] *= 4**recursion.grid
+    return Settings(**fields, thresholds=(threshold,) * len(class_ends(steps)), recursion=recursion)
 
 
 def brook(path: Path, **changed: Any) -> Stream:

@@ -13,6 +13,7 @@ what comes back and when one is refused is decided by the ledger.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -22,7 +23,7 @@ import pyarrow as pa
 
 from unlisted.audit.subject import BOTTOM, Output, Pair, Subject
 from unlisted.audit.subjects.interactions import REFUSED
-from unlisted.errors import BudgetRefusedError
+from unlisted.errors import BudgetRefusedError, EventLevelWarning
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.terms import ResultsBudget
 from unlisted.privacy.guarantee import Budget
@@ -136,7 +137,10 @@ def stream_subject(name: str, folder: Path, budget: Budget, pairs: list[Pair]) -
     numbers, rounds = itertools.count(1), len(pairs[0].left)
 
     def created() -> Stream:
-        return Stream.create(folder / f"stream {next(numbers)}", rounds=rounds, items_per_event=1, budget=budget)
+        path = folder / f"stream {next(numbers)}"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EventLevelWarning)
+            return Stream.create(path, rounds=rounds, unit="event", items_per_event=1, budget=budget)
 
     def run(data: Rounds) -> Output:
         stream = created()

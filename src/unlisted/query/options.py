@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import Any, Literal, get_args
@@ -49,6 +49,18 @@ def choice(choices: Any, help_: str, *, owners: bool = False) -> Option:
         return value
 
     return Option("choice", help_, read, allowed, owners=owners)
+
+
+def own_options(kind: type[Any]) -> dict[str, Option]:
+    """Return the options of a kind of question by name, in order; a budget's amounts are `AMOUNTS`."""
+    return {one.name: one.metadata["option"] for one in fields(kind) if "option" in one.metadata}
+
+
+def defaults_of(kind: type[Any]) -> dict[str, Any]:
+    """Return the defaults of the options that have one."""
+    return {
+        one.name: one.default for one in fields(kind) if "option" in one.metadata and one.default is not MISSING
+    }
 
 
 def read_whole(name: str, value: Any) -> int | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
@@ -29,7 +29,9 @@ from unlisted.query.options import (
     Option,
     as_it_is,
     choice,
+    defaults_of,
     option,
+    own_options,
     read_amount,
     read_budget,
     read_fetch,
@@ -329,18 +331,6 @@ class Labels(Question):
 
 KINDS: Mapping[str, type[Question]] = {one.kind: one for one in (Histogram, Top, TopHistogram, Labels)}
 """Every kind of question, by the name that it has in receipts, in a shell and over HTTP."""
-
-
-def own_options(kind: type[Question]) -> dict[str, Option]:
-    """Return the options of a kind of question by name, in order; a budget's amounts are `AMOUNTS`."""
-    return {one.name: one.metadata["option"] for one in fields(kind) if "option" in one.metadata}
-
-
-def defaults_of(kind: type[Question]) -> dict[str, Any]:
-    """Return the defaults of the options that have one."""
-    return {
-        one.name: one.default for one in fields(kind) if "option" in one.metadata and one.default is not MISSING
-    }
 
 
 def priced_by(account: Payer | None, per_item_epsilon: Any, delta: Any) -> dict[str, Any]:

@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from unlisted.counts.whole_numbers import to_arrow
 from unlisted.release.release import Release
-from unlisted.streams.answers import plan_of
 from unlisted.streams.folder import Folder
 from unlisted.streams.history import History
+from unlisted.streams.question import ROUND
+from unlisted.streams.releases import plan_of
 from unlisted.streams.selecting import Selection
-from unlisted.streams.settings import ROUND, Settings
+from unlisted.streams.settings import Settings
 from unlisted.streams.wanted import as_labels
 
 TIME = pa.timestamp("us", tz="UTC")

@@ -3,7 +3,8 @@
     settings.json   what was asked and what it costs, fixed at creation
     key             the secret that noise is computed from
     journal         what each round added: labels, users, its digest
-    state           totals and node digests after the last round
+    state           totals after the last round
+    noise           noise that would take long to compute again; it may be missing
     releases/log    what was released after each round, and when
     ledger.json     the entry that it was paid with, if an account paid
     lock            held by the one who writes
@@ -29,6 +30,7 @@ from functools import cached_property
 from pathlib import Path
 
 from unlisted.errors import InvalidArgumentError, StreamError
+from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram
 from unlisted.noise.keyed import TAG_BYTES, NoiseKey
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.query.charging import Bill, Payer, require_payer
@@ -87,12 +89,13 @@ class Folder:
         """Be the only one who writes, at once or when it is our turn."""
         return only_writer(self.path / "lock", wait=wait)
 
-    def saved(self, key: NoiseKey) -> Saved:
+    def saved(self, mechanism: ContinualHistogram, key: NoiseKey) -> Saved:
         """Return where the stream stands: as it is known, or read anew if somebody else has written since."""
         mark = self._mark()
         if self._loaded is None or self._loaded[0] != mark:
             state, journal = read_file(self.path / "state"), read_file(self.path / "journal")
-            self._loaded = (mark, Saved.from_bytes(state, journal, key))
+            kept = read_file(self.path / "noise") if (self.path / "noise").exists() else None
+            self._loaded = (mark, Saved.from_bytes(state, journal, kept, mechanism, key))
         return self._loaded[1]
 
     def commit(
@@ -104,12 +107,23 @@ class Folder:
         rename_into_place(self.path / "state", after.to_bytes())
         try:
             self.make_durable()
-            self._loaded = (self._mark(), after)
+            self._loaded = (self._mark(), self._with_noise_kept(after))
         except StreamError as failure:
             raise StreamError(
                 f"Round {after.round} was taken in, but perhaps not for good: a power cut may undo it. {failure} "
                 "Once that is mended, push the same again with the number of its round; nothing counts twice."
             ) from None
+
+    def _with_noise_kept(self, saved: Saved) -> Saved:
+        """Keep the noise if that spares much; the round has happened by now, and does without if it must."""
+        kept = saved.noise_to_keep()
+        if kept is None:
+            return saved
+        try:
+            rename_into_place(self.path / "noise", kept)
+        except StreamError:
+            return saved
+        return saved.with_noise_kept()
 
     def make_durable(self) -> None:
         """See to it that the last round stays: what it released must not be released otherwise again."""
@@ -197,7 +211,7 @@ def _fill(folder: Path, settings: Settings) -> None:
     replace_file(folder / "key", sealed(KEY, key.to_bytes()))
     replace_file(folder / "journal", b"")
     replace_file(folder / FOLDER / LOG, b"")
-    replace_file(folder / "state", Saved.start(key).to_bytes())
+    replace_file(folder / "state", Saved.start(settings.mechanism, key).to_bytes())
 
 
 def _bill(path: Path, settings: Settings) -> Bill:

@@ -9,7 +9,8 @@ once, and the numbers of those to be dropped go back in.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+import hashlib
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,22 +23,50 @@ from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
 from unlisted.counts.readable import readable
 from unlisted.errors import InvalidArgumentError
+from unlisted.mechanisms.continual.stream_state import digest_of, in_order
 from unlisted.noise.keyed import NoiseKey
+from unlisted.query.data import REHEARSED
 from unlisted.query.private_table import PrivateTable
-from unlisted.streams.contributions import TAG, as_labels
-from unlisted.streams.offers import Offered, People
-from unlisted.streams.rehearsing import rehearse
+from unlisted.release.release import Release
+from unlisted.streams.contributions import TAG, Contributions, as_labels
+from unlisted.streams.releases import released
+from unlisted.streams.saved import Saved
 from unlisted.streams.settings import Settings
 from unlisted.tables.bounding import bounded_pairs, total_of
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.count_query import CountQuery
 from unlisted.tables.counting import count_all, counted, selected
 from unlisted.tables.engines.engine import Engine, OwnKey, Rows, World
+from unlisted.tables.failures import uncharged
 from unlisted.tables.items import ItemColumn, item_columns, keys_of
+from unlisted.tables.stopping import rehearsing
 from unlisted.tables.table import Table
 from unlisted.tables.table import table as open_table
 
 PAIRS, USERS, DROPPED = "unlisted_pairs", "unlisted_users", "unlisted_dropped"
+
+
+@dataclass(frozen=True)
+class People:
+    """Who is in a round, as keyed tags; `without` counts again without those at some places among the tags."""
+
+    tags: pa.Array
+    without: Callable[[NDArray[np.int64]], BoundedCounts]
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A round as it was brought: its bounded counts, and for unit "user" who is in it."""
+
+    counts: BoundedCounts
+    people: People | None = None
+
+    def digest(self) -> bytes:
+        """Return a digest of what was brought, before anybody was dropped: to know the round again."""
+        digest = hashlib.sha256(digest_of(*in_order(self.counts)))
+        if self.people is not None:
+            digest.update(b"".join(sorted(self.people.tags.to_pylist())))
+        return digest.digest()
 
 
 @contextmanager
@@ -50,8 +79,7 @@ def offered(settings: Settings, brought: Any, number: int, key: NoiseKey) -> Ite
     if isinstance(table.engine, OwnKey):
         # One choice for a round, for ever, on every engine: brought again, a heavy user keeps the same items.
         table = Table(_Portable(table.engine), table.user, table.source)
-    # Under a key of its own: nothing of it may meet what the stream's key makes.
-    rehearse(settings, table, lambda empty: _counted(settings, empty, NoiseKey.fresh()))
+    _rehearse(settings, table)
     with _counted(settings, table, key, number) as round_:
         yield round_
 
@@ -64,10 +92,37 @@ def _counted(settings: Settings, table: Table, key: NoiseKey, number: int = 1) -
         with _with_users(settings, table, secret, key) as round_:
             yield round_
         return
-    with count_all(table, settings.question, cut=0, secret=secret) as counts:
+    with count_all(table, settings.count_query, cut=0, secret=secret) as counts:
         # Nothing is below a cut of 0, so a profile, which a rehearsal gets, has no labels but its large ones.
         found = widened(counts.large if isinstance(counts, CountProfile) else counts)
     yield Offered(found)
+
+
+def _rehearse(settings: Settings, table: Table) -> None:
+    """Take in rounds of no rows up to the first release, and throw them away: what fails there uses up no round.
+
+    From the statements that read a source to the bytes of a release and of the state. It tells nothing of any row,
+    so what fails in it is refused in words.
+    """
+    with uncharged(), rehearsing():
+        signature = table.engine.signature()
+        name = None if signature is None else (signature, table.user, settings)
+        if name in REHEARSED:
+            return
+        # Under a key of its own: nothing of it may meet what the stream's key makes.
+        key = NoiseKey.fresh()
+        with _counted(settings, table.rehearsal(settings.count_query), key) as round_:
+            digest, people = round_.digest(), round_.people
+            counts = round_.counts if people is None else people.without(np.zeros(0, dtype=np.int64))
+        saved, answer = Saved.start(settings.mechanism, key), None
+        for _ in range(settings.release_every):
+            running, answer = settings.mechanism.step(saved.running, counts)
+            saved, _record = saved.after(running, Contributions.none(), digest)
+        assert answer is not None  # after so many rounds a release is due
+        saved.to_bytes()
+        Release.from_bytes(released(settings, settings.release_every, answer).to_bytes())
+    if name is not None:
+        REHEARSED.add(name)
 
 
 def nothing(settings: Settings) -> Offered:
@@ -123,9 +178,9 @@ def _with_users(settings: Settings, table: Table, secret: bytes, key: NoiseKey) 
         allowed = "a column of texts or whole numbers with the unit user"
         raise InvalidArgumentError("user", table.user, allowed, hint)
     # What can be read once tells its columns until it is opened.
-    rows = table.rows(settings.question)
-    kept = bounded_pairs(table.engine, table.user, settings.question, secret)
-    items = item_columns(settings.question, table.columns())
+    rows = table.rows(settings.count_query)
+    kept = bounded_pairs(table.engine, table.user, settings.count_query, secret)
+    items = item_columns(settings.count_query, table.columns())
     with table.world(rows) as world:
         world.keep(PAIRS, kept)
         world.keep(
@@ -140,7 +195,7 @@ def _with_users(settings: Settings, table: Table, secret: bytes, key: NoiseKey) 
         is_named = np.asarray(names.is_valid())
         nobody, numbers = numbers[~is_named], numbers[is_named]
         tags = as_labels(key.tags((name.encode() for name in names.drop_null().to_pylist()), of=b"user"))
-        pairs = _Pairs(world, settings.question, items)
+        pairs = _Pairs(world, settings.count_query, items)
         counts = pairs.counts(nobody if len(nobody) else None)
         yield Offered(counts, People(tags, lambda places: pairs.counts(np.concatenate([nobody, numbers[places]]))))
 

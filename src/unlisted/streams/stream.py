@@ -7,31 +7,40 @@ one with other contents never meets old noise. `folder.py` says what lies where 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from unlisted.counts.bounded_counts import BoundedCounts
-from unlisted.errors import ChargedFailureError, InvalidArgumentError
+from unlisted.errors import ChargedFailureError, EventLevelWarning, InvalidArgumentError
+from unlisted.mechanisms.continual.continual_histogram import Display
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import whole
 from unlisted.query.charging import Payer
 from unlisted.query.options import require_budget
 from unlisted.release.release import Release, promise
 from unlisted.streams import folder
-from unlisted.streams.answers import released
 from unlisted.streams.contributions import Contributions
-from unlisted.streams.offers import Offered
+from unlisted.streams.question import StreamNoise, StreamQuestion, Unit
 from unlisted.streams.readable import ReadableStream
-from unlisted.streams.rounds import nothing, offered
+from unlisted.streams.releases import released
+from unlisted.streams.rounds import Offered, nothing, offered
 from unlisted.streams.saved import Saved
-from unlisted.streams.settings import Settings, StreamOptions
+from unlisted.streams.settings import Settings
 from unlisted.streams.times import Moment, moment
+from unlisted.tables.count_query import LONGEST_LABEL
 from unlisted.tables.stopping import outcome_of
+
+PROTECTS_EVENTS = (
+    "This stream protects what a person does in one round, not the person: somebody who comes in every round is "
+    'protected less and less (unit="user" protects them).'
+)
+"""What is said when a stream of events is created."""
 
 
 class Stream(ReadableStream):
@@ -48,22 +57,55 @@ class Stream(ReadableStream):
         path: str | os.PathLike[str],
         *,
         rounds: int,
-        items_per_event: int,
+        unit: Unit | None = None,
+        items_per_event: int | None = None,
         budget: Budget,
+        count_per_item: int = 1,
+        rounds_per_user: int | None = None,
+        noise: StreamNoise = "correlated",
+        display: Display = "live",
+        release_every: int = 1,
+        where: str | None = None,
+        max_label_bytes: int = LONGEST_LABEL,
+        user: str = "user",
+        item: str | list[str] | tuple[str, ...] = ("item",),
+        source: str = "a stream",
         account: Payer | None = None,
-        **options: Unpack[StreamOptions],
     ) -> Stream:
         """Make a folder for a new stream; its whole guarantee is charged to the account now, once.
 
         Args:
             path: a folder that does not exist yet. It is as sensitive as the data: it holds counts and the key.
             rounds: how many rounds there will be at most.
+            unit: who is protected, which must be said. "user": a person over the whole stream. "event": what a
+                person does in one round, and no more.
             items_per_event: the most different items that one user's rows in one round count for.
             budget: what the whole life of the stream may cost.
+            count_per_item: the most that one user adds to one item in one round (1: has it or not).
+            rounds_per_user: with the unit "user", the most rounds that one user counts in; the rest is dropped.
+            noise: "correlated", of which much cancels from round to round, or the survey's binary "tree".
+            display: "live" shows an item while it is over the threshold, "sticky" from then on for ever.
+            release_every: k for a release after each k-th round only.
+            where: a condition on rows, such as "device = 'phone'".
+            max_label_bytes: longer labels are not counted.
+            user: the column that says whose row it is.
+            item: the column whose values are counted, or several that together name an item.
+            source: what a ledger calls the rows.
             account: an account of a ledger that pays.
-            options: see `StreamOptions`.
+
+        Examples:
+            >>> asked = {"budget": ul.Budget(epsilon=1, delta=1e-8), "items_per_event": 3, "rounds_per_user": 5}
+            >>> stream = ul.Stream.create("visits", rounds=365, unit="user", **asked)
+            >>> stream.round
+            0
         """
-        settings = Settings.for_budget(require_budget(budget), rounds, items_per_event, options)
+        told: dict[str, Any] = {"rounds": rounds, "unit": unit, "items_per_event": items_per_event}
+        told |= {"count_per_item": count_per_item, "rounds_per_user": rounds_per_user, "noise": noise}
+        told |= {"display": display, "release_every": release_every, "where": where}
+        told |= {"max_label_bytes": max_label_bytes, "user": user, "item": item, "source": source}
+        settings = Settings.for_budget(require_budget(budget), StreamQuestion(**told))
+        if settings.unit == "event":
+            warnings.warn(PROTECTS_EVENTS, EventLevelWarning, stacklevel=2)
         folder.create(Path(path), settings, account)
         return cls(path)
 
@@ -114,7 +156,7 @@ class Stream(ReadableStream):
     ) -> Release | None:
         key = self._folder.key()
         with self._folder.only_writer(wait=wait):
-            saved = self._folder.saved(key)
+            saved = self._folder.saved(self._settings.mechanism, key)
             wanted = saved.round + 1 if number is None else whole("number", number)
             self._require_turn(wanted, saved.round, fill_gaps=fill_gaps)
             time = self._folder.history().time_for(wanted, saved.round, given)
@@ -154,7 +196,7 @@ class Stream(ReadableStream):
             f"Stream: round {self.round:,} of {settings.rounds:,}",
             promise(self.guarantee, settings.at_delta),
             f"Protects: {protected}, at most {settings.items_per_event:,} items in each round",
-            f"{thresholds}    Noise: {settings.mechanism.law}, once for each node",
+            f"{thresholds}    Noise: {settings.mechanism.noise_after(settings.last_release).text}",
         )
         return "\n".join(lines)
 

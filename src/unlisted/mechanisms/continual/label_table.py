@@ -120,3 +120,12 @@ def _names(labels: pa.Array) -> list[object]:
 def is_text(labels: pa.Array) -> bool:
     """Return whether labels are texts that lie in Arrow's short form, as nearly all do."""
     return bool(pa.types.is_string(labels.type))
+
+
+def text_bytes(labels: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+    """Return the bytes of texts, one after the other, and where each of them begins and the last one ends."""
+    if len(labels) == 0:
+        return np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int32)
+    _, ends, data = labels.buffers()
+    places = np.frombuffer(ends, np.int32)[labels.offset : labels.offset + len(labels) + 1]
+    return np.frombuffer(data or b"", np.uint8), places

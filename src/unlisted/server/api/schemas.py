@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, create_model
 from starlette.responses import Response
 
-from unlisted.query.options import AMOUNTS, Option
-from unlisted.query.questions import KINDS, own_options
+from unlisted.query.options import AMOUNTS, Option, own_options
+from unlisted.query.questions import KINDS
 from unlisted.query.remote_table import RELEASE_TYPE, STAMP_HEADER
 from unlisted.release.export import as_csv, as_parquet
 from unlisted.release.release import Release
