@@ -30,9 +30,13 @@ if TYPE_CHECKING:
 NUMBERS = ("rank", "count", "low", "high")
 """The columns of an answer that hold its numbers."""
 
+STEADY = ("steady", "steady_low", "steady_high")
+"""The columns of a stream's export with running counts that do not fall, made of those that were released."""
+
 _SHOWN_ROWS = 20
 _LONGEST_SHOWN = 80
 
+STEADY_COUNTS = "steady is computed from the counts that were released, and does not fall"
 GIVEN_RELEASED = "low to high is a 95 % interval for the bounded count, given that the item was released"
 FRESH_NOISE = "low to high is a 95 % interval for the bounded count"
 OF_ALL_USERS = "low to high is a 95 % interval for the count of all users, which no bound made smaller"
@@ -87,7 +91,7 @@ class Release:
         if self.plan.get("mechanism") == "find_then_count":
             return _of_scaled(self.plan["released_too"])
         if "rank" not in names:
-            return GIVEN_RELEASED
+            return f"{GIVEN_RELEASED}; {STEADY_COUNTS}" if STEADY[-1] in names else GIVEN_RELEASED
         # The counts of a ranking's winners get noise of their own, whatever the ranking's noise was. Where labels
         # were found first, the bound was for finding them.
         return OF_ALL_USERS if self.plan.get("mechanism") == "label_ranking" else FRESH_NOISE

@@ -71,8 +71,8 @@ class Folder:
         """Read the secret."""
         if not is_there(self.path / "key"):
             raise StreamError(
-                "The stream's key is not here: its releases can be read, and nothing can be pushed. Push where "
-                "the key is, or put it back from a copy."
+                "The stream's key is missing: its releases can be read, but nothing can be pushed. Push where the "
+                "key is, or put it back from a copy."
             )
         return NoiseKey(unsealed(KEY, read_file(self.path / "key")))
 

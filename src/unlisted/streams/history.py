@@ -7,13 +7,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
+from unlisted.counts.whole_numbers import to_arrow
 from unlisted.errors import InvalidArgumentError, StreamError
 from unlisted.mechanisms.continual.label_table import LabelTable
 from unlisted.release.release import Release
 from unlisted.streams.disk import read_file, told, unsealed
-from unlisted.streams.packing import labels_of, table_of
+from unlisted.streams.packing import Whole, columns_of, labels_of, table_of
 from unlisted.streams.release_log import ReleaseLog, damaged
 
 FOLDER, LOG, RELEASE = "releases", "log", "release"
@@ -74,6 +76,34 @@ class History:
             return self.log.release(number).table
         rows = self.log.rows(number)
         return table_of(rows.of(self.log.names.numbers_of(wanted)), self.log.names, self._items)
+
+    def values(self, number: int, labels: pa.Array) -> tuple[Whole, tuple[Whole, Whole, Whole]]:
+        """Read which of some labels the release after a round shows, by their places, and their three numbers."""
+        if self.is_old(number):
+            table = self._old(number).table
+            found = LabelTable((labels,)).rows_of(labels_of(table)) if len(table) else np.zeros(0, dtype=np.int64)
+            kept = np.flatnonzero(found >= 0)
+            return found[kept], columns_of(table.take(to_arrow(kept)))
+        rows, names = self.log.rows(number), self.log.names.numbers_of(labels)
+        at = np.searchsorted(rows.names, names)
+        places = np.flatnonzero((names >= 0) & (np.append(rows.names, -1)[at] == names))
+        return places, (rows.count[at[places]], rows.low[at[places]], rows.high[at[places]])
+
+    def labels(self, releases: Iterable[int]) -> pa.Array:
+        """Return the labels that some releases show, each once, in an order of no meaning."""
+        found, known = LabelTable(), np.zeros(0, dtype=np.int64)
+        for number in releases:
+            if self.is_old(number):
+                table = self._old(number).table
+                shown = labels_of(table) if len(table) else None
+            else:
+                new = np.setdiff1d(self.log.rows(number).names, known)
+                known = np.union1d(known, new)
+                shown = self.log.names.take(new) if len(new) else None
+            if shown is not None:
+                unknown = np.flatnonzero(found.rows_of(shown) < 0)
+                found = found.appended(shown.take(to_arrow(unknown)))
+        return found.take(np.arange(len(found)))
 
     def label_type(self, releases: Iterable[int]) -> pa.DataType | None:
         """Return of what type the labels are; None if nothing was shown so far."""

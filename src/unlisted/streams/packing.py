@@ -58,6 +58,12 @@ def labels_of(table: pa.Table) -> pa.Array:
     return arrays[0] if len(arrays) == 1 else pa.StructArray.from_arrays(arrays, names=columns)
 
 
+def columns_of(table: pa.Table) -> tuple[Whole, Whole, Whole]:
+    """Return the counts of a release's table and the ends of their intervals."""
+    count, low, high = (to_numpy(_joined(table.column(name))) for name in _COUNTS)
+    return count, low, high
+
+
 def packed(release: Release, names: ShownNames) -> bytes:
     """Return a release as bytes; every label that it shows must have its name in the table."""
     bare = replace(release, time=_NO_TIME, stamp=None)
@@ -92,7 +98,7 @@ def rows_in(data: bytes, names: ShownNames) -> Rows:
     release = Release.from_bytes(body[1:])
     rows = names.numbers_of(labels_of(release.table))
     order = np.argsort(rows)
-    return Rows(rows[order], *(to_numpy(_joined(release.table.column(name)))[order] for name in _COUNTS))
+    return Rows(rows[order], *(column[order] for column in columns_of(release.table)))
 
 
 def table_of(rows: Rows, names: ShownNames, items: tuple[str, ...]) -> pa.Table:
@@ -116,7 +122,7 @@ def _rows_of(release: Release, names: ShownNames) -> Rows | None:
         return Rows(nobody, nobody, nobody, nobody)
     numbers = names.numbers_of(labels_of(release.table))
     order = np.argsort(numbers)
-    return Rows(numbers[order], *(to_numpy(_joined(table.column(name)))[order] for name in _COUNTS))
+    return Rows(numbers[order], *(column[order] for column in columns_of(table)))
 
 
 def _rows_to_bytes(rows: Rows) -> bytes:

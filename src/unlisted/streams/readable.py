@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.guarantee import Guarantee
@@ -17,10 +17,15 @@ from unlisted.streams.exporting import Export
 from unlisted.streams.folder import Folder
 from unlisted.streams.selecting import Selection
 from unlisted.streams.settings import Settings
+from unlisted.streams.steady import MOST_SMOOTHED, steadied
 from unlisted.streams.times import Duration, Moment
 
 if TYPE_CHECKING:
     import altair
+
+
+MOST_DRAWN = 400
+"""So many releases can be told apart in a chart."""
 
 
 class ReadableStream:
@@ -87,6 +92,7 @@ class ReadableStream:
         end: int | Moment | None = None,
         every: int | Duration = 1,
         items: Iterable[Any] | None = None,
+        steady: bool = False,
     ) -> Release:
         """Return releases as one, with the columns `round` and `time` in front.
 
@@ -97,19 +103,55 @@ class ReadableStream:
             every: take one of so many releases, counted from the stream's first; or the last of every so long,
                 such as "1 day", counted from midnight UTC.
             items: only these; all of them unless said. Items of several columns are tuples.
+            steady: add the columns `steady`, `steady_low` and `steady_high`: running counts that do not fall, for
+                every item from the release on that showed it first, with 95 % intervals. They are computed from
+                these releases alone and cost nothing; a later export may say otherwise of the same round. Where an
+                item was not shown, `count`, `low` and `high` are null.
 
         Examples:
             >>> budget = ul.Budget(epsilon=1, delta=1e-8)
-            >>> stream = ul.Stream.create("dishes", rounds=24, items_per_event=1, budget=budget)
+            >>> asked = {"unit": "user", "items_per_event": 1, "rounds_per_user": 1}
+            >>> stream = ul.Stream.create("dishes", rounds=24, budget=budget, **asked)
             >>> for hour in range(4):
             ...     _ = stream.push({"soup": 900, "bread": 700}, time=f"2026-03-01T{hour:02d}:00")
             >>> [(row["round"], row["item"]) for row in stream.export(start=2, every=2, items=["soup"])]
             [(2, 'soup'), (4, 'soup')]
         """
-        return Export.of(self._folder, Selection.read(start, end, every), items).release()
+        return Export.of(self._folder, Selection.read(start, end, every), items, steady=steady).release()
 
-    def chart(self, items: Iterable[Any] | None = None, most: int = 10) -> altair.LayerChart:
-        """Draw running counts with their error bands: of these items, or of the largest of the last release."""
+    def chart(
+        self,
+        *,
+        items: Iterable[Any] | None = None,
+        most: int = 10,
+        start: int | Moment | None = None,
+        end: int | Moment | None = None,
+        every: int | Duration | None = None,
+        axis: Literal["time", "round"] | None = None,
+    ) -> altair.LayerChart:
+        """Draw running counts: what was released as points, and a steady line through them in a 95 % band.
+
+        Only what is drawn is read. The steady line does not fall, and is computed from what is drawn.
+
+        Args:
+            items: draw these; the largest of the last release unless said. Items of several columns are tuples.
+            most: how many of the largest.
+            start: the first round or moment, as in `export`.
+            end: the last round or moment, as in `export`.
+            every: draw one of so many releases, or one of every so long; unless said, as many as fit.
+            axis: "time" or "round". Time unless said, or the round where the times of rounds are unknown or were
+                taken from the clock less than a minute apart.
+        """
         from unlisted.release.charts import stream_chart  # noqa: PLC0415 - an extra
 
-        return stream_chart(self.export(), None if items is None else list(items), whole("most", most))
+        if axis not in (None, "time", "round"):
+            raise InvalidArgumentError("axis", axis, "'time' or 'round'")
+        export = Export.of(self._folder, Selection.read(start, end, 1 if every is None else every), items)
+        if every is None:
+            export = export.thinned(MOST_DRAWN)
+        elif len(export.numbers) > MOST_SMOOTHED:
+            allowed = f"such that at most {MOST_SMOOTHED:,} releases are drawn"
+            raise InvalidArgumentError("every", every, allowed, "Leave it out to draw as many as fit.")
+        paths = export.paths(whole("most", most))
+        steady = steadied(paths, self._settings.mechanism)
+        return stream_chart(paths, steady, export.release_of(export.empty()), axis)

@@ -7,11 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from unlisted.counts.labels import encode_all
 from unlisted.errors import InvalidArgumentError
 
 
-def as_labels(items: Iterable[Any], kind: pa.DataType | None) -> tuple[pa.Array, list[Any]]:
-    """Return items as labels of a type, and those that cannot be: no label of the stream is one of them.
+def as_labels(items: Iterable[Any], kind: pa.DataType | None) -> pa.Array:
+    """Return items as labels of a type, each once; what cannot be of that type is no label of the stream.
 
     An item of several columns is a tuple or a list. Text is read as the type is written, so a shell can name
     numbers and dates.
@@ -21,15 +22,16 @@ def as_labels(items: Iterable[Any], kind: pa.DataType | None) -> tuple[pa.Array,
     asked = list(items)
     if kind is None:
         # Nothing was shown so far.
-        return pa.nulls(0, pa.string()), asked
+        return pa.nulls(0, pa.string())
     parts = [field.type for field in kind] if pa.types.is_struct(kind) else [kind]
     read = [_scalars(item if len(parts) > 1 else (item,), parts) for item in asked]
     found = [scalars for scalars in read if scalars is not None]
     columns = [pa.array([one[at] for one in found], part) for at, part in enumerate(parts)]
-    none = [item for item, scalars in zip(asked, read, strict=True) if scalars is None]
-    if not pa.types.is_struct(kind):
-        return columns[0], none
-    return pa.StructArray.from_arrays(columns, names=[field.name for field in kind]), none
+    labels = columns[0]
+    if pa.types.is_struct(kind):
+        labels = pa.StructArray.from_arrays(columns, names=[field.name for field in kind])
+    once = {name: at for at, name in reversed(list(enumerate(encode_all(labels))))}
+    return labels.take(pa.array(sorted(once.values()), pa.int64()))
 
 
 def _scalars(item: Any, kinds: list[pa.DataType]) -> list[pa.Scalar] | None:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.continual.continual_histogram import (
     ContinualHistogram,
@@ -124,6 +127,11 @@ class CorrelatedHistogram(ContinualHistogram):
         width = response(self.recursion, self.steps).widths[class_of(rounds // self.every)]
         law = _about(self.law.variance * width.squares / (1 << 2 * self.recursion.grid))
         return StepNoise(law, f"correlated {law}")
+
+    def covariance(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how the noise of releases varies together: by the draws that they share, and how much of each."""
+        variance = float(self.law.variance / (1 << 2 * self.recursion.grid))
+        return variance * self.recursion.shared(rounds // self.every) + np.eye(len(rounds)) / 12
 
 
 @lru_cache(maxsize=64)
