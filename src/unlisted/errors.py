@@ -17,7 +17,6 @@ __all__ = [
     "BudgetRefusedError",
     "CannotAnswerError",
     "ChargedFailureError",
-    "EventLevelWarning",
     "FrozenError",
     "InvalidArgumentError",
     "InvalidCountsError",
@@ -129,10 +128,6 @@ class ChargedFailureError(UnlistedError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.consequence,)
-
-
-class EventLevelWarning(UserWarning):
-    """A stream was created that protects what a person does in one round, and not the person."""
 
 
 def _shown(value: object) -> str:

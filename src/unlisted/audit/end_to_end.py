@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from unlisted.audit.subject import BOTTOM, Output, Pair, Subject
 from unlisted.audit.subjects.interactions import REFUSED
-from unlisted.errors import BudgetRefusedError, EventLevelWarning
+from unlisted.errors import BudgetRefusedError
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.terms import ResultsBudget
 from unlisted.privacy.guarantee import Budget
@@ -32,6 +32,7 @@ from unlisted.query.plan import Plan
 from unlisted.query.private_counts import counts
 from unlisted.query.private_table import PrivateTable, table
 from unlisted.release.release import Release
+from unlisted.streams.question import EventLevelWarning
 from unlisted.streams.stream import Stream
 
 Rows = list[tuple[str, str]]

@@ -22,12 +22,12 @@ from unlisted.cli.options import (
     grouped,
 )
 from unlisted.cli.output import check_writable, working, write_file, write_release
-from unlisted.errors import EventLevelWarning, InvalidArgumentError
+from unlisted.errors import InvalidArgumentError
 from unlisted.query.options import defaults_of, own_options
 from unlisted.release.export import as_json
 from unlisted.release.release import guarantee_as_dict
-from unlisted.streams.question import StreamQuestion
-from unlisted.streams.stream import PROTECTS_EVENTS, Stream
+from unlisted.streams.question import PROTECTS_EVENTS, EventLevelWarning, StreamQuestion
+from unlisted.streams.stream import Stream
 
 stream = typer.Typer(
     help="Keep a running histogram in a folder, with a release every round.", no_args_is_help=True

@@ -198,14 +198,14 @@ def stream_chart(
         "label:N",
         title=", ".join(map(_as_data, about.plan["items"])),
         sort=labels,
-        legend=alt.Legend(labelLimit=280),
+        legend=alt.Legend(labelLimit=280, symbolOpacity=1),
     )
     lines = _described(_steady_rows(paths, steady, labels, by_time=by_time)).encode(x=x, color=color)
     points = alt.Chart(alt.Data(values=_released_rows(paths, labels, by_time=by_time))).encode(x=x, color=color)
     y = alt.Y("steady:Q", title=f"running count of {about.plan['count']}")
     drawn = alt.layer(
         lines.mark_area(opacity=0.15).encode(y=alt.Y("low:Q", title=None), y2="high:Q", detail="run:N"),
-        points.mark_circle(size=7, opacity=0.35, aria=False).encode(y="count:Q"),
+        points.mark_circle(size=10, opacity=0.5, aria=False).encode(y="count:Q"),
         lines.mark_line(strokeWidth=1, strokeDash=[3, 3]).encode(y=y, detail="run:N"),
         lines.mark_line(strokeWidth=2).encode(y=y, detail="segment:N").transform_filter("datum.is_shown"),
     )

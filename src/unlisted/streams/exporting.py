@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow as pa
 from unlisted.counts import labels as label_rules
 from unlisted.counts.whole_numbers import to_arrow
 from unlisted.errors import InvalidArgumentError
+from unlisted.release.export import csv_head, csv_rows
 from unlisted.release.release import STEADY, Release, item_columns
 from unlisted.streams.folder import Folder
 from unlisted.streams.history import History
@@ -30,6 +32,8 @@ from unlisted.streams.wanted import as_labels
 
 TIME = pa.timestamp("us", tz="UTC")
 COUNTS = ("count", "low", "high")
+
+_AT_ONCE = 200_000
 
 _OF_ONE_ROUND = ("threshold", "noise", "round", "half_width_95", "users_needed", "users_needed_above_cut")
 """What a plan says of one release, and would be wrong of others."""
@@ -122,6 +126,53 @@ class Export:
         """Read everything, as one release."""
         parts = list(self.tables())
         return self.release_of(pa.concat_tables(parts).combine_chunks() if parts else self.empty())
+
+    def write(self, path: Path) -> int:
+        """Write everything to a CSV or Parquet file, a part at a time; return how many rows that were."""
+        write, count = {".csv": _write_csv, ".parquet": _write_parquet}[path.suffix.lower()], 0
+        beside = path.with_name(f"{path.name}.unlisted")
+        try:
+            with beside.open("wb") as file:
+                count = write(file, self.empty(), self._parts())
+            beside.replace(path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+        return count
+
+    def _parts(self) -> Iterator[pa.Table]:
+        """Put tables together until they are worth writing."""
+        parts: list[pa.Table] = []
+        for table in self.tables():
+            parts.append(table)
+            if sum(map(len, parts)) >= _AT_ONCE:
+                yield pa.concat_tables(parts).combine_chunks()
+                parts = []
+        if parts:
+            yield pa.concat_tables(parts).combine_chunks()
+
+
+def _write_csv(file: BinaryIO, empty: pa.Table, parts: Iterable[pa.Table]) -> int:
+    count = 0
+    file.write(csv_head(empty))
+    for part in parts:
+        file.write(csv_rows(part))
+        count += len(part)
+    return count
+
+
+def _write_parquet(file: BinaryIO, empty: pa.Table, parts: Iterable[pa.Table]) -> int:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only this format needs it
+
+    parts = iter(parts)
+    first = next(parts, empty)
+    count = len(first)
+    with pq.ParquetWriter(file, first.schema) as writer:
+        writer.write_table(first)
+        for part in parts:
+            writer.write_table(part)
+            count += len(part)
+    return count
 
 
 def _require_room(settings: Settings) -> None:

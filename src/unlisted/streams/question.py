@@ -31,6 +31,17 @@ EXPLAINED = (
 """What the unit decides, in plain words."""
 
 
+PROTECTS_EVENTS = (
+    "This stream protects what a person does in one round, not the person: somebody who comes in every round is "
+    'protected less and less (unit="user" protects them).'
+)
+"""What is said when a stream of events is created."""
+
+
+class EventLevelWarning(UserWarning):
+    """A stream was created that protects what a person does in one round, and not the person."""
+
+
 def _read_unit(name: str, value: Any) -> Any:
     if value not in ("event", "user"):
         raise InvalidArgumentError(name, value, "'event' or 'user'", f"Who is to be protected? {EXPLAINED}")

@@ -119,6 +119,36 @@ class ReadableStream:
         """
         return Export.of(self._folder, Selection.read(start, end, every), items, steady=steady).release()
 
+    def write_export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        start: int | Moment | None = None,
+        end: int | Moment | None = None,
+        every: int | Duration = 1,
+        items: Iterable[Any] | None = None,
+        steady: bool = False,
+        overwrite: bool = False,
+    ) -> int:
+        """Write an export to a file, a part at a time: it may be larger than memory. Return how many rows it has.
+
+        Args:
+            path: a file that ends in .csv or .parquet.
+            start: the first round or moment, as in `export`.
+            end: the last round or moment, as in `export`.
+            every: one of so many releases, or one of every so long, as in `export`.
+            items: only these, as in `export`.
+            steady: add steady counts, as in `export`.
+            overwrite: replace a file that is there.
+        """
+        target = Path(path)
+        if target.suffix.lower() not in (".csv", ".parquet"):
+            raise InvalidArgumentError("path", str(path), "a file that ends in .csv or .parquet")
+        if target.exists() and not overwrite:
+            hint = "It is there already. Say overwrite=True to replace it."
+            raise InvalidArgumentError("path", str(path), "a file that is not there yet", hint)
+        return Export.of(self._folder, Selection.read(start, end, every), items, steady=steady).write(target)
+
     def chart(
         self,
         *,

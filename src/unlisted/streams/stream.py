@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from unlisted.counts.bounded_counts import BoundedCounts
-from unlisted.errors import ChargedFailureError, EventLevelWarning, InvalidArgumentError
+from unlisted.errors import ChargedFailureError, InvalidArgumentError
 from unlisted.mechanisms.continual.continual_histogram import Display
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import whole
@@ -26,7 +26,7 @@ from unlisted.query.options import require_budget
 from unlisted.release.release import Release, promise
 from unlisted.streams import folder
 from unlisted.streams.contributions import Contributions
-from unlisted.streams.question import StreamNoise, StreamQuestion, Unit
+from unlisted.streams.question import PROTECTS_EVENTS, EventLevelWarning, StreamNoise, StreamQuestion, Unit
 from unlisted.streams.readable import ReadableStream
 from unlisted.streams.releases import released
 from unlisted.streams.rounds import Offered, nothing, offered
@@ -35,12 +35,6 @@ from unlisted.streams.settings import Settings
 from unlisted.streams.times import Moment, moment
 from unlisted.tables.count_query import LONGEST_LABEL
 from unlisted.tables.stopping import outcome_of
-
-PROTECTS_EVENTS = (
-    "This stream protects what a person does in one round, not the person: somebody who comes in every round is "
-    'protected less and less (unit="user" protects them).'
-)
-"""What is said when a stream of events is created."""
 
 
 class Stream(ReadableStream):
