@@ -23,8 +23,9 @@ BUDGET = ul.Budget(rho="0.5", delta="1e-6")
 
 
 def drawn(chart: Any) -> list[dict]:
-    """The rows that a chart draws."""
-    return chart.to_dict()["data"]["values"]
+    """The released counts that a chart draws, as points."""
+    layers = chart.to_dict()["layer"]
+    return next(layer for layer in layers if layer["mark"]["type"] == "circle")["data"]["values"]
 
 
 class TestCreating:

@@ -258,7 +258,8 @@ def item_columns(labels: pa.Array, items: tuple[str, ...]) -> dict[str, pa.Array
 def as_text(release: Release, most: int | None = None) -> str:
     """Draw a release as a plain table: all rows, or so many of the first."""
     names, shown = release.table.column_names, release.table.slice(0, most)
-    rows = [[printable(row[name]) for name in names] for row in rows_of(shown)]
+    # A row of a steady count may have no released one.
+    rows = [["" if row[name] is None else printable(row[name]) for name in names] for row in rows_of(shown)]
     lines = [f"Release of {len(release):,} rows: {release.reading}", *_drawn(names, rows)]
     if len(rows) < len(release):
         lines.append(f"… and {len(release) - len(rows):,} more rows")
@@ -333,10 +334,11 @@ def _drawn(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     head = [printable(name) for name in names]
     widths = [max(_width(cell) for cell in column) for column in zip(head, *rows, strict=True)]
     rule = ["─" * width for width in widths]
+    to_the_right = (*NUMBERS, *STEADY)
     lines = []
     for row in (head, rule, *rows):
         padded = [
-            (" " * (width - _width(cell)) + cell) if name in NUMBERS else cell + " " * (width - _width(cell))
+            (" " * (width - _width(cell)) + cell) if name in to_the_right else cell + " " * (width - _width(cell))
             for name, cell, width in zip(names, row, widths, strict=True)
         ]
         lines.append("  ".join(padded).rstrip())

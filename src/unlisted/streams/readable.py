@@ -109,11 +109,13 @@ class ReadableStream:
                 item was not shown, `count`, `low` and `high` are null.
 
         Examples:
-            >>> budget = ul.Budget(epsilon=1, delta=1e-8)
+            >>> import pyarrow as pa
             >>> asked = {"unit": "user", "items_per_event": 1, "rounds_per_user": 1}
+            >>> budget = ul.Budget(epsilon=1, delta=1e-8)
             >>> stream = ul.Stream.create("dishes", rounds=24, budget=budget, **asked)
+            >>> orders = pa.table({"user": range(900), "item": ["soup", "bread"] * 450})
             >>> for hour in range(4):
-            ...     _ = stream.push({"soup": 900, "bread": 700}, time=f"2026-03-01T{hour:02d}:00")
+            ...     _ = stream.push(orders.slice(300 * hour, 300), time=f"2026-03-01T{hour:02d}:00")
             >>> [(row["round"], row["item"]) for row in stream.export(start=2, every=2, items=["soup"])]
             [(2, 'soup'), (4, 'soup')]
         """

@@ -134,7 +134,9 @@ class _Model:
 
 def _by_start(shown: NDArray[np.bool_]) -> Iterator[tuple[int, Numbers]]:
     """Yield where smoothing begins, and the items for which it begins there: a little before they appear."""
-    width = max(1, -(-len(shown) // _STARTS))
+    if not shown.any():
+        return
+    width = -(-len(shown) // _STARTS)
     starts = np.maximum(0, shown.argmax(axis=0) - _LEAD) // width * width
     there = shown.any(axis=0)
     for start in np.unique(starts[there]):

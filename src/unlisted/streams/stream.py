@@ -130,10 +130,11 @@ class Stream(ReadableStream):
             wait: wait while another process writes to the stream, in place of being refused.
 
         Examples:
-            >>> budget = ul.Budget(epsilon=1, delta=1e-8)
-            >>> stream = ul.Stream.create("visits", rounds=24, items_per_event=1, budget=budget)
-            >>> release = stream.push({"soup": 900, "my pin is 1234": 1}, number=1, time="2026-03-01T00:00")
-            >>> [row["item"] for row in release]
+            >>> import pyarrow as pa
+            >>> asked = {"unit": "user", "items_per_event": 1, "rounds_per_user": 1}
+            >>> stream = ul.Stream.create("orders", rounds=24, budget=ul.Budget(epsilon=1, delta=1e-8), **asked)
+            >>> orders = pa.table({"user": range(901), "item": ["soup"] * 900 + ["my pin is 1234"]})
+            >>> [row["item"] for row in stream.push(orders, number=1, time="2026-03-01T00:00")]
             ['soup']
         """
         given = None if time is None else moment("time", time)
