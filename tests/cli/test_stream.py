@@ -184,7 +184,7 @@ def test_a_data_set_pays_for_its_own_source_only(tmp_path: Path) -> None:
     [
         (("--rounds", 0), "--rounds = 0"),
         (("--items-per-event", 0), "--items-per-event = 0"),
-        (("--unit", "user"), "--rounds-per-user is missing"),
+        (("--unit", "user"), "--items-per-user is missing"),
         (("--release-every", 7), "--release-every = 7"),
         (("--item", "round"), "--item = 'round'"),
         (("--idempotency-key", "x"), "--idempotency-key = 'x'"),

@@ -18,6 +18,9 @@ from unlisted.streams import folder
 from unlisted.streams.settings import Settings
 from unlisted.streams.stream import Stream
 
+STILL = Fraction(1, 5000)
+"""The variance of noise so small that counts are what they are."""
+
 
 def settings(**changed: Any) -> Settings:
     """Settings with one threshold for all rounds, and noise whose first draw has this variance."""
@@ -40,6 +43,8 @@ def settings(**changed: Any) -> Settings:
         "reason": "made for a test.",
         **changed,
     }
+    if "items_per_user" in changed:
+        fields["items_per_event"] = None
     lowest = (fields["rounds_per_user"] or 1) * fields["count_per_item"]
     steps = fields["rounds"] // fields["release_every"]
     threshold = fields.pop("threshold", lowest + 3)
@@ -57,7 +62,7 @@ def brook(path: Path, **changed: Any) -> Stream:
 
 def quiet_brook(path: Path, **changed: Any) -> Stream:
     """A stream whose noise is 0 but for a chance of e^-50: what remains is the counting."""
-    return brook(path, **{"variance": Fraction(1, 100), **changed})
+    return brook(path, **{"variance": STILL, **changed})
 
 
 def shown(release: Release | None) -> list[tuple[Any, int]]:

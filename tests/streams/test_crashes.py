@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.streams.brooks import brook, files_of, rows_of, shown
+from tests.streams.brooks import STILL, brook, files_of, rows_of, shown
 
 from unlisted.errors import InvalidArgumentError, StreamError
 from unlisted.mechanisms.continual.recursion import Recursion
@@ -26,9 +26,6 @@ from unlisted.streams.stream import Stream
 
 STEPS = ("open", "write", "fsync", "replace", "ftruncate", "lseek", "rename", "mkdir", "chmod")
 """All by which the operating system is asked to change something on the disk."""
-
-STILL = Fraction(1, 100)
-"""The variance of noise so small that counts are what they are."""
 
 DONE, KILLED = 0, -signal.SIGKILL
 ROUNDS = (
@@ -209,11 +206,16 @@ def test_a_torn_or_changed_file_is_found(tmp_path: Path, name: str) -> None:
 def test_what_is_behind_the_end_of_the_journal_is_nobody_s(tmp_path: Path) -> None:
     path = tmp_path / "s"
     brook(path).push({"a": 90})
+    known = (path / "journal").read_bytes()
+    # Longer than what the next round writes over it, so that it would be left behind.
     with (path / "journal").open("ab") as journal:
-        journal.write(b"left by an attempt that was killed")
+        journal.write(b"left by an attempt that was killed" * 1000)
     assert len(Stream.open(path).push({"b": 90})) == 2
     assert Stream.open(path).round == 2
-    assert b"killed" not in (path / "journal").read_bytes()
+    written = (path / "journal").read_bytes()
+    assert written.startswith(known)
+    assert b"killed" not in written
+    assert len(Stream.open(path).push({"c": 90})) == 3
 
 
 def test_another_stream_s_key_is_not_taken(tmp_path: Path) -> None:

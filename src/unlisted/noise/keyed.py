@@ -14,9 +14,10 @@ or, where millions of labels come at once, with a tag that is computed for all o
                    under HMAC-SHA-256(key, "tags" ‖ what is named)
 
 (CBC-MAC, which is a pseudorandom function as long as no message begins another one; the length in front sees to
-that.) `node` and `label` are injective encodings made by the caller; a node's includes the digest of its contents,
-so that other contents never meet old noise. To anyone without the key the bits are indistinguishable from fair
-independent ones: this is the one place where the guarantee is computational. Two labels share a tag with
+that.) The tag of a pair is AES-256 of the exclusive or of two such tags, which two pairs share with probability
+2^-128. `node` and `label` are injective encodings made by the caller; a node's includes the digest of its
+contents, so that other contents never meet old noise. To anyone without the key the bits are indistinguishable
+from fair independent ones: this is the one place where the guarantee is computational. Two labels share a tag with
 probability below n²/2^129.
 """
 
@@ -100,6 +101,11 @@ class NoiseKey:
             tags[longer] = enciphered(tags[longer] ^ blocks)
             longer, done = longer[left > TAG_BYTES], done + TAG_BYTES
         return tags
+
+    def joint_tags(self, one: Tags, other: Tags, *, of: bytes) -> Tags:
+        """Return the tags of pairs of which both parts have a tag, each of another kind of thing."""
+        cipher = Cipher(algorithms.AES(self._hash(b"tags", of)), modes.ECB()).encryptor()  # noqa: S305
+        return np.frombuffer(cipher.update((one ^ other).tobytes()), dtype=np.uint8).reshape(-1, TAG_BYTES)
 
     def secret(self, purpose: str) -> bytes:
         """Return a secret of its own for a purpose that has nothing to do with noise."""

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import positive, whole
+from unlisted.tables.count_query import MOST_LABEL_BYTES
 
 LARGEST_FETCH = 2**62
 """No engine hands over that many counts; a larger number would only fail there, when data has been touched."""
@@ -93,6 +94,13 @@ def read_fetched(name: str, value: Any) -> int:
         raise InvalidArgumentError(name, value, "a whole number, 1 or above, or 'all' for a ranking")
     if whole(name, value) > LARGEST_FETCH:
         raise InvalidArgumentError(name, value, f"a whole number between 1 and {LARGEST_FETCH}")
+    return whole(name, value)
+
+
+def read_label_bytes(name: str, value: Any) -> int:
+    """Read how many bytes a label may have."""
+    if whole(name, value) > MOST_LABEL_BYTES:
+        raise InvalidArgumentError(name, value, f"a whole number between 1 and {MOST_LABEL_BYTES}")
     return whole(name, value)
 
 

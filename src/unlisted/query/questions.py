@@ -36,6 +36,7 @@ from unlisted.query.options import (
     read_budget,
     read_fetch,
     read_fetched,
+    read_label_bytes,
     read_switch,
     read_whole,
     require_budget,
@@ -77,7 +78,9 @@ class Question(ABC):
         ),
         None,
     )
-    max_label_bytes: int = option(Option("whole", "Longer labels are not counted.", as_it_is), LONGEST_LABEL)
+    max_label_bytes: int = option(
+        Option("whole", "Longer labels are not counted.", read_label_bytes), LONGEST_LABEL
+    )
     adjacency: Adjacency = option(
         choice(Adjacency, "Protect a user's presence, or also what a present user holds.", owners=True),
         "add_remove",

@@ -7,6 +7,7 @@ by a test.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,9 +16,11 @@ from unlisted.mechanisms.continual.continual_histogram import Display
 from unlisted.privacy.numbers import whole
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.query.options import Option, as_it_is, choice, option, own_options, read_whole
+from unlisted.streams.contributions import Limit
 from unlisted.tables.count_query import LONGEST_LABEL, CountQuery, item_names
 
 Unit = Literal["event", "user"]
+StreamCount = Literal["first", "every"]
 StreamNoise = Literal["correlated", "tree"]
 
 ROUND = "round"
@@ -48,6 +51,12 @@ def _read_unit(name: str, value: Any) -> Any:
     return value
 
 
+def _read_count(name: str, value: Any) -> Any:
+    if value not in (None, "first", "every"):
+        raise InvalidArgumentError(name, value, "'first' or 'every'")
+    return value
+
+
 def _read_name(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         meaning = {"user": "of the column that says whose row it is", "source": "of the rows"}[name]
@@ -57,6 +66,31 @@ def _read_name(name: str, value: Any) -> str:
 
 def _read_items(name: str, value: Any) -> tuple[str, ...]:  # noqa: ARG001 - the check is that of all questions
     return item_names(value)
+
+
+_IN_A_ROUND = "It is the most different items that one user counts for in one round, such as 3."
+_ONCE = (
+    "It is the most different items that one user counts for over the whole stream, once for each, such as 10. To "
+    "count users again in every round, say rounds_per_user and items_per_event instead."
+)
+_OF_USERS = "Events are not told apart by user. The unit user has it."
+_BOUNDS: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
+    "event": ({"items_per_event": _IN_A_ROUND}, dict.fromkeys(("items_per_user", "rounds_per_user"), _OF_USERS)),
+    "first": (
+        {"items_per_user": _ONCE},
+        {
+            "items_per_event": "items_per_user bounds the items of a user in all rounds together.",
+            "rounds_per_user": "A user counts once for each item, in whatever round.",
+        },
+    ),
+    "every": (
+        {"rounds_per_user": "It is the most rounds that one user counts in.", "items_per_event": _IN_A_ROUND},
+        {"items_per_user": "items_per_event bounds the items of a user in each of the rounds_per_user."},
+    ),
+}
+"""Which bounds are needed, and which do not belong, by who is protected and how users count."""
+
+_SAID = {"event": "the unit event", "first": "the unit user", "every": 'count="every"'}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +107,31 @@ class StreamQuestion:
             ("event", "user"),
         )
     )
-    items_per_event: int = option(
-        Option("whole", "The most distinct items that one user counts for in one round.", whole)
+    count: StreamCount | None = option(
+        Option(
+            "choice",
+            "With unit user: count each user once for each item, when they first have it (first), or again in "
+            "every round (every). It is first, unless a number of rounds per user is given.",
+            _read_count,
+            ("first", "every"),
+        ),
+        None,
+    )
+    items_per_user: int | None = option(
+        Option(
+            "whole",
+            "With unit user: the most distinct items that one user counts for over the whole stream.",
+            read_whole,
+        ),
+        None,
+    )
+    items_per_event: int | None = option(
+        Option(
+            "whole",
+            "With unit event, or rounds per user: the most distinct items that one user counts for in one round.",
+            read_whole,
+        ),
+        None,
     )
     count_per_item: int = option(
         Option("whole", "The most rows of one user that one item counts in one round.", whole), 1
@@ -82,7 +139,18 @@ class StreamQuestion:
     rounds_per_user: int | None = option(
         Option(
             "whole",
-            "With unit user: the most rounds that one user counts in; what is over is dropped.",
+            "With unit user: the most rounds that one user counts in, in place of items per user.",
+            read_whole,
+        ),
+        None,
+    )
+    period: int | None = option(
+        Option("whole", "With unit user: how many rounds make a period, to limit users in each.", read_whole), None
+    )
+    per_period: int | None = option(
+        Option(
+            "whole",
+            "How many of a user's items (or with rounds per user, rounds) count in one period.",
             read_whole,
         ),
         None,
@@ -122,13 +190,12 @@ class StreamQuestion:
     def __post_init__(self) -> None:
         for name, about in own_options(StreamQuestion).items():
             object.__setattr__(self, name, about.read(name, getattr(self, name)))
-        if self.unit == "user" and self.rounds_per_user is None:
-            hint = "It is the most rounds that one user counts in; what is over is dropped."
-            raise InvalidArgumentError("rounds_per_user", None, "given with the unit user", hint)
-        if self.unit == "event" and self.rounds_per_user is not None:
-            allowed, hint = "left out with the unit event", "The unit user protects all rounds of a user together."
-            raise InvalidArgumentError("rounds_per_user", self.rounds_per_user, allowed, hint)
-        for name in ("rounds_per_user", "release_every"):
+        if self.count is None:
+            once = self.unit == "user" and self.rounds_per_user is None
+            object.__setattr__(self, "count", "first" if once else "every")
+        self._check_who()
+        self._check_period()
+        for name in ("rounds_per_user", "release_every", "period"):
             if (getattr(self, name) or 1) > self.rounds:
                 allowed = f"at most {self.rounds}, the number of rounds"
                 raise InvalidArgumentError(name, getattr(self, name), allowed)
@@ -137,6 +204,33 @@ class StreamQuestion:
             raise InvalidArgumentError("item", ROUND, f"named otherwise than {ROUND}", hint)
         self.counted_in_a_round()
 
+    def _check_who(self) -> None:
+        """Refuse bounds that do not go with who is protected and how users count."""
+        if self.unit == "event" and self.count == "first":
+            hint = "Events are not told apart by user. With the unit user, users count once for each item."
+            raise InvalidArgumentError("count", self.count, "left out with the unit event", hint)
+        how = self.unit if self.unit == "event" else self.count
+        needed, foreign = _BOUNDS[str(how)]
+        for name, hint in needed.items():
+            if getattr(self, name) is None:
+                raise InvalidArgumentError(name, None, f"given with {_SAID[str(how)]}", hint)
+        for name, hint in foreign.items():
+            if getattr(self, name) is not None:
+                raise InvalidArgumentError(name, getattr(self, name), f"left out with {_SAID[str(how)]}", hint)
+        if self.count == "first" and self.count_per_item != 1:
+            allowed, hint = 'left out with count="first"', "A user counts once for each item."
+            raise InvalidArgumentError("count_per_item", self.count_per_item, allowed, hint)
+
+    def _check_period(self) -> None:
+        """Refuse a limit per period without a period, and the other way round."""
+        if self.unit == "event" and (self.period or self.per_period) is not None:
+            hint = "Events are not told apart by user. The unit user has limits."
+            raise InvalidArgumentError("period", self.period, "left out with the unit event", hint)
+        for name, other in (("period", "per_period"), ("per_period", "period")):
+            if getattr(self, name) is None and getattr(self, other) is not None:
+                hint = "For example: period=24, per_period=1 for once a day in an hourly stream."
+                raise InvalidArgumentError(name, None, f"given with {other}", hint)
+
     @property
     def last_release(self) -> int:
         """The round after which the last release is due."""
@@ -144,8 +238,13 @@ class StreamQuestion:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """The most that one unit adds in one round."""
-        return Sensitivity(self.items_per_event, self.count_per_item)
+        """The most that one unit adds in one round; with count "first", in all rounds together."""
+        return Sensitivity(self.items_per_user or self.items_per_event, self.count_per_item)
+
+    @property
+    def limit(self) -> Limit:
+        """How much of one user counts: items where a user counts once for each, rounds otherwise."""
+        return Limit(self.items_per_user or self.rounds_per_user or 1, self.period, self.per_period)
 
     @property
     def protected(self) -> str:
@@ -153,8 +252,26 @@ class StreamQuestion:
         return self.user if self.unit == "user" else f"{self.user} in one round"
 
     @property
+    def protection(self) -> str:
+        """Who is protected and what is bounded, as a sentence says it."""
+        if self.unit == "event":
+            return f"one user's rows in one round, at most {self.items_per_event:,} items in each round"
+        if self.count == "first":
+            said = f"one user, who counts once for each of at most {self.items_per_user:,} items in all rounds"
+        else:
+            said = (
+                f"one user, who counts in at most {self.rounds_per_user:,} rounds, at most "
+                f"{self.items_per_event:,} items in each"
+            )
+        if self.period is None:
+            return said
+        return f"{said}, {self.per_period:,} of them in {self.period:,} rounds"
+
+    @property
     def counts(self) -> str:
         """What is counted, as a noun: an event is one user's rows in one round."""
+        if self.count == "first":
+            return "users"
         return "rows" if self.count_per_item > 1 else "events"
 
     def counted_in_a_round(self) -> CountQuery:
@@ -164,7 +281,7 @@ class StreamQuestion:
             self.item,
             count="rows" if several else "users",
             rows_per_item=self.count_per_item if several else None,
-            items_per_user=self.items_per_event,
+            items_per_user=self.items_per_user or self.items_per_event,
             where=self.where,
             max_label_bytes=self.max_label_bytes,
         )

@@ -25,9 +25,10 @@ from unlisted.errors import StreamError
 from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram
 from unlisted.mechanisms.continual.label_table import Column, LabelTable
 from unlisted.mechanisms.continual.stream_state import StreamNoise, StreamState
-from unlisted.noise.keyed import TAG_BYTES, NoiseKey
+from unlisted.noise.keyed import TAG_BYTES, NoiseKey, Tags
 from unlisted.streams.contributions import Contributions
 from unlisted.streams.disk import sealed, unsealed
+from unlisted.streams.tag_table import TagTable
 
 STATE, NOISE = "state", "noise"
 _LENGTH_BYTES = 8
@@ -56,13 +57,15 @@ class Saved:
 
     def after(self, running: StreamState, contributions: Contributions, digest: bytes) -> tuple[Saved, bytes]:
         """Return the state after one more round, and the record that the journal is continued with."""
-        labels = _since(len(self.running.labels), running.labels)
-        users = _since(len(self.contributions.users), contributions.users)
+        labels = running.labels.take(np.arange(len(self.running.labels), len(running.labels)))
+        users = contributions.users.tags.values[len(self.contributions.users) :]
+        pairs = contributions.pairs.tags.values[len(self.contributions.pairs) :]
         body = _packed(
             {"round": running.round, "digest": digest.hex(), **running.noise.grown(self.running.noise)},
             _to_ipc(labels),
             running.tags.values[len(self.running.tags) :].tobytes(),
-            _to_ipc(users),
+            _to_ipc(_as_binary(users)),
+            *([pairs.tobytes()] if len(pairs) else []),
         )
         chain = hashlib.sha256(self.chain + body).digest()
         record = len(body).to_bytes(_LENGTH_BYTES) + chain + body
@@ -78,9 +81,11 @@ class Saved:
             "begun": None if running.begun is None else running.begun.hex(),
             "end": self.end,
             "chain": self.chain.hex(),
+            "period": self.contributions.period,
         }
         totals, shown = _to_npy(running.totals), _to_npy(np.packbits(running.shown))
-        return sealed(STATE, _packed(header, totals, shown, _to_npy(self.contributions.counts)))
+        counts, recent = (_to_npy(_narrow(of)) for of in (self.contributions.counts, self.contributions.recent))
+        return sealed(STATE, _packed(header, totals, shown, counts, recent))
 
     def noise_to_keep(self) -> bytes | None:
         """Return the noise as a file that spares drawing it again; None while that would spare little."""
@@ -103,7 +108,7 @@ class Saved:
         cls, state: bytes, journal: bytes, noise: bytes | None, mechanism: ContinualHistogram, key: NoiseKey
     ) -> Saved:
         """Read a state, the journal that belongs to it, and noise that was kept, if it belongs to them."""
-        header, totals, shown, counts = _unpacked(unsealed(STATE, state))
+        header, totals, shown, *contributed = _unpacked(unsealed(STATE, state))
         end, chain = header["end"], bytes.fromhex(header["chain"])
         grown, last = _Grown.read(memoryview(journal)[:end], _first_link(key))
         if len(journal) < end or last != chain:
@@ -119,12 +124,14 @@ class Saved:
             round=header["round"],
             labels=grown.labels,
             totals=_from_npy(totals),
-            tags=Column(np.frombuffer(grown.tags, np.uint8).reshape(-1, TAG_BYTES)),
+            tags=Column(_tags_in(grown.tags)),
             noise=drawn,
             shown=np.unpackbits(_from_npy(shown), count=len(grown.labels)).astype(bool),
             begun=None if header["begun"] is None else bytes.fromhex(header["begun"]),
         )
-        contributions = Contributions(grown.users, _from_npy(counts))
+        # Version 0.1 knew no periods.
+        counts, recent = (_from_npy(part).astype(np.int64) for part in (*contributed, contributed[0])[:2])
+        contributions = Contributions(grown.users, counts, recent, header.get("period", 0), grown.pairs)
         return cls(running, contributions, grown.digests, end, chain)
 
 
@@ -139,7 +146,8 @@ class _Grown:
 
     labels: LabelTable
     tags: bytes
-    users: LabelTable
+    users: TagTable
+    pairs: TagTable
     headers: tuple[dict[str, Any], ...]
     links: tuple[bytes, ...]
 
@@ -152,7 +160,8 @@ class _Grown:
     def read(cls, journal: memoryview, link: bytes) -> tuple[_Grown, bytes]:
         """Read records up to the end, or to the first that is damaged; return the last good checksum with them."""
         labels: list[pa.Array] = []
-        users: list[pa.Array] = []
+        users: list[bytes] = []
+        pairs: list[memoryview] = []
         tags: list[memoryview] = []
         headers: list[dict[str, Any]] = []
         links: list[bytes] = []
@@ -165,13 +174,16 @@ class _Grown:
             if next_link != journal[start - _CHECKSUM_BYTES : start]:
                 break
             at, link = end, next_link
-            header, new_labels, new_tags, new_users = _unpacked(body)
+            header, new_labels, new_tags, new_users, *new_pairs = _unpacked(body)
             labels += _from_ipc(new_labels)
-            users += _from_ipc(new_users)
+            users += [_bytes_of(chunk) for chunk in _from_ipc(new_users)]
             tags.append(new_tags)
+            pairs += new_pairs
             headers.append(header)
             links.append(link)
-        return cls(_table_of(labels), b"".join(tags), _table_of(users), tuple(headers), tuple(links)), link
+        of_users, of_pairs = (TagTable(Column(_tags_in(b"".join(parts)))) for parts in (users, pairs))
+        grown = cls(_table_of(labels), b"".join(tags), of_users, of_pairs, tuple(headers), tuple(links))
+        return grown, link
 
 
 def _with_kept(noise: StreamNoise, data: bytes, links: tuple[bytes, ...]) -> StreamNoise:
@@ -194,8 +206,22 @@ def _table_of(chunks: list[pa.Array]) -> LabelTable:
     return LabelTable((pa.concat_arrays(chunks),)) if chunks else LabelTable()
 
 
-def _since(size: int, table: LabelTable) -> pa.Array:
-    return table.take(np.arange(size, len(table)))
+def _tags_in(data: bytes) -> Tags:
+    return np.frombuffer(data, np.uint8).reshape(-1, TAG_BYTES)
+
+
+def _as_binary(tags: Tags) -> pa.Array:
+    return pa.Array.from_buffers(pa.binary(TAG_BYTES), len(tags), [None, pa.py_buffer(tags.tobytes())])
+
+
+def _bytes_of(tags: pa.Array) -> bytes:
+    start = tags.offset * TAG_BYTES
+    return memoryview(tags.buffers()[1])[start : start + len(tags) * TAG_BYTES].tobytes()
+
+
+def _narrow(counts: NDArray[np.int64]) -> NDArray[Any]:
+    """Return small numbers in as few bytes as they need: one for each user is rewritten every round."""
+    return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
 
 
 def _packed(header: dict[str, Any], *parts: bytes) -> bytes:

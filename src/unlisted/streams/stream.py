@@ -13,10 +13,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
 from unlisted.mechanisms.continual.continual_histogram import Display
 from unlisted.privacy.guarantee import Budget
@@ -25,11 +21,18 @@ from unlisted.query.charging import Payer
 from unlisted.query.options import require_budget
 from unlisted.release.release import Release, promise
 from unlisted.streams import folder
-from unlisted.streams.contributions import Contributions
-from unlisted.streams.question import PROTECTS_EVENTS, EventLevelWarning, StreamNoise, StreamQuestion, Unit
+from unlisted.streams.question import (
+    PROTECTS_EVENTS,
+    EventLevelWarning,
+    StreamCount,
+    StreamNoise,
+    StreamQuestion,
+    Unit,
+)
 from unlisted.streams.readable import ReadableStream
+from unlisted.streams.reading import nothing, offered
 from unlisted.streams.releases import released
-from unlisted.streams.rounds import Offered, nothing, offered
+from unlisted.streams.rounds import Kept
 from unlisted.streams.saved import Saved
 from unlisted.streams.settings import Settings
 from unlisted.streams.times import Moment, moment
@@ -52,10 +55,14 @@ class Stream(ReadableStream):
         *,
         rounds: int,
         unit: Unit | None = None,
-        items_per_event: int | None = None,
         budget: Budget,
+        count: StreamCount | None = None,
+        items_per_user: int | None = None,
+        items_per_event: int | None = None,
         count_per_item: int = 1,
         rounds_per_user: int | None = None,
+        period: int | None = None,
+        per_period: int | None = None,
         noise: StreamNoise = "correlated",
         display: Display = "live",
         release_every: int = 1,
@@ -73,10 +80,18 @@ class Stream(ReadableStream):
             rounds: how many rounds there will be at most.
             unit: who is protected, which must be said. "user": a person over the whole stream. "event": what a
                 person does in one round, and no more.
-            items_per_event: the most different items that one user's rows in one round count for.
             budget: what the whole life of the stream may cost.
+            count: with the unit "user", "first" counts a user once for each item, when they first have it; "every"
+                counts them again in every round. "first" unless `rounds_per_user` is given.
+            items_per_user: with the unit "user", the most different items that one user counts for over the whole
+                stream.
+            items_per_event: the most different items that one user's rows in one round count for, with the unit
+                "event" or `rounds_per_user`.
             count_per_item: the most that one user adds to one item in one round (1: has it or not).
-            rounds_per_user: with the unit "user", the most rounds that one user counts in; the rest is dropped.
+            rounds_per_user: with the unit "user" and count "every", the most rounds that one user counts in; the
+                rest is dropped.
+            period: with the unit "user", how many rounds make a period, to limit users in each.
+            per_period: how many of a user's items (or with `rounds_per_user`, rounds) count in one period.
             noise: "correlated", of which much cancels from round to round, or the survey's binary "tree".
             display: "live" shows an item while it is over the threshold, "sticky" from then on for ever.
             release_every: k for a release after each k-th round only.
@@ -88,13 +103,14 @@ class Stream(ReadableStream):
             account: an account of a ledger that pays.
 
         Examples:
-            >>> asked = {"budget": ul.Budget(epsilon=1, delta=1e-8), "items_per_event": 3, "rounds_per_user": 5}
-            >>> stream = ul.Stream.create("visits", rounds=365, unit="user", **asked)
+            >>> budget = ul.Budget(epsilon=1, delta=1e-8)
+            >>> stream = ul.Stream.create("visits", rounds=365, unit="user", items_per_user=3, budget=budget)
             >>> stream.round
             0
         """
-        told: dict[str, Any] = {"rounds": rounds, "unit": unit, "items_per_event": items_per_event}
-        told |= {"count_per_item": count_per_item, "rounds_per_user": rounds_per_user, "noise": noise}
+        told: dict[str, Any] = {"rounds": rounds, "unit": unit, "count": count, "items_per_user": items_per_user}
+        told |= {"items_per_event": items_per_event, "count_per_item": count_per_item, "noise": noise}
+        told |= {"rounds_per_user": rounds_per_user, "period": period, "per_period": per_period}
         told |= {"display": display, "release_every": release_every, "where": where}
         told |= {"max_label_bytes": max_label_bytes, "user": user, "item": item, "source": source}
         settings = Settings.for_budget(require_budget(budget), StreamQuestion(**told))
@@ -157,14 +173,15 @@ class Stream(ReadableStream):
             time = self._folder.history().time_for(wanted, saved.round, given)
             with offered(self._settings, rows, wanted, key) as round_:
                 digest = round_.digest()
-                kept = self._within(saved, round_) if wanted > saved.round else None
+                kept = round_.within(saved.contributions, wanted) if wanted > saved.round else None
             if kept is None:
                 self._require_known(saved, wanted, digest)
                 return self._due(wanted)
             # Gaps are filled once the round behind them was read: what is refused must not use rounds up.
             while saved.round + 1 < wanted:
                 empty = nothing(self._settings)
-                saved = self._happened(saved, empty.digest(), self._within(saved, empty), time=None)
+                within = empty.within(saved.contributions, saved.round + 1)
+                saved = self._happened(saved, empty.digest(), within, time=None)
             self._happened(saved, digest, kept, time=time)
             return self._due(wanted)
 
@@ -182,15 +199,12 @@ class Stream(ReadableStream):
 
     def __repr__(self) -> str:
         settings = self._settings
-        protected = "one user's rows in one round"
-        if settings.rounds_per_user is not None:
-            protected = f"one user, who counts in at most {settings.rounds_per_user:,} rounds"
         lowest, highest = min(settings.thresholds), max(settings.thresholds)
         thresholds = f"Threshold: {lowest:,}" if lowest == highest else f"Thresholds: {lowest:,} to {highest:,}"
         lines = (
             f"Stream: round {self.round:,} of {settings.rounds:,}",
             promise(self.guarantee, settings.at_delta),
-            f"Protects: {protected}, at most {settings.items_per_event:,} items in each round",
+            f"Protects: {settings.protection}",
             f"{thresholds}    Noise: {settings.mechanism.noise_after(settings.last_release).text}",
         )
         return "\n".join(lines)
@@ -214,18 +228,7 @@ class Stream(ReadableStream):
         """Return the release after a round, if one is due."""
         return None if number % self._settings.release_every else self._folder.release(number)
 
-    def _within(self, saved: Saved, round_: Offered) -> tuple[BoundedCounts, Contributions]:
-        """Drop the users who have been counted as often as they may; the others are counted once more."""
-        people = round_.people
-        if people is None:
-            return round_.counts, saved.contributions
-        may = saved.contributions.may_count(people.tags, self._settings.rounds_per_user or 1)
-        counts = round_.counts if may.all() else people.without(np.flatnonzero(~may))
-        return counts, saved.contributions.after(people.tags.filter(pa.array(may)))
-
-    def _happened(
-        self, saved: Saved, digest: bytes, kept: tuple[BoundedCounts, Contributions], *, time: datetime | None
-    ) -> Saved:
+    def _happened(self, saved: Saved, digest: bytes, kept: Kept, *, time: datetime | None) -> Saved:
         """Do a round and make it last."""
         counts, contributions = kept
         running, answer = self._settings.mechanism.step(saved.running, counts)

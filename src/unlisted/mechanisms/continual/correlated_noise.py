@@ -17,8 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unlisted.counts import labels as label_rules
-from unlisted.mechanisms.continual.label_table import Column, is_text, text_bytes
+from unlisted.mechanisms.continual.label_table import Column, block_tags
 from unlisted.mechanisms.continual.recursion import Numbers, Recursion
 from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
 from unlisted.noise.keyed import NoiseKey, Tags
@@ -82,11 +81,7 @@ class CorrelatedNoise:
 
     def tags(self, key: NoiseKey, labels: pa.Array) -> Tags:
         """Return what the noise of these labels is called by."""
-        if is_text(labels):
-            return key.block_tags(*text_bytes(labels), of=b"text")
-        encoded = label_rules.encode_all(labels)
-        ends = np.cumsum([0, *map(len, encoded)])
-        return key.block_tags(np.frombuffer(b"".join(encoded), np.uint8), ends, of=b"encoded")
+        return block_tags(key, labels)
 
     def closed(self, key: NoiseKey, tags: Tags, contents: bytes) -> CorrelatedNoise:
         """Return the noise at the end of a step: one more draw for every label, all of them for new ones."""
