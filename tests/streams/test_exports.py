@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.streams.brooks import quiet_brook
+from tests.streams.brooks import brook
 
 import unlisted as ul
 from unlisted.errors import InvalidArgumentError
@@ -21,10 +22,15 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 VERSION_0_1 = Path(__file__).parent / "version_0_1"
 
 
+def calm_brook(path: Path, **changed: Any) -> Stream:
+    """A stream of very little noise whose guarantee can still be said: a chart says it."""
+    return brook(path, **{"variance": Fraction(1, 100), **changed})
+
+
 @pytest.fixture(scope="module")
 def hourly(tmp_path_factory: pytest.TempPathFactory) -> Stream:
     """Sixty hours of two items, of which one is there on the first day only."""
-    stream = quiet_brook(tmp_path_factory.mktemp("hourly") / "s", rounds=60)
+    stream = calm_brook(tmp_path_factory.mktemp("hourly") / "s", rounds=60)
     for hour in range(60):
         counts = {"a": 9, "b": 5} if hour < 24 else {"a": 9}
         stream.push(counts, time=START + timedelta(hours=hour))
@@ -93,23 +99,23 @@ def test_some_items(hourly: Stream) -> None:
     ids=str,
 )
 def test_items_are_read_as_the_labels_are_written(tmp_path: Path, labels: list, asked: list) -> None:
-    stream = quiet_brook(tmp_path / "s")
+    stream = calm_brook(tmp_path / "s")
     stream.push(dict.fromkeys(labels, 9))
     assert stream.export(items=asked)["item"] == labels[:1]
 
 
 def test_items_of_several_columns(tmp_path: Path) -> None:
-    stream = quiet_brook(tmp_path / "s", item=("x", "y"))
+    stream = calm_brook(tmp_path / "s", item=("x", "y"))
     stream.push(pa.table({"user": range(20), "x": ["a", "b"] * 10, "y": [1, 2] * 10}))
     assert [(row["x"], row["y"]) for row in stream.export(items=[("b", 2), ("a", 2), "a"])] == [("b", 2)]
     assert len(stream.export(items=[("b", 2)], steady=True)) == 1
 
 
 def test_items_called_like_our_columns(tmp_path: Path) -> None:
-    stream = quiet_brook(tmp_path / "s", item=("time",))
+    stream = calm_brook(tmp_path / "s", item=("time",))
     stream.push({"noon": 9})
     assert stream.export().table.column_names == ["round", "round_time", "time", "count", "low", "high"]
-    other = quiet_brook(tmp_path / "t", item=("steady",))
+    other = calm_brook(tmp_path / "t", item=("steady",))
     other.push({"noon": 9})
     assert len(other.export()) == 1
     with pytest.raises(InvalidArgumentError, match="The items of this stream are called steady"):
@@ -146,7 +152,7 @@ class TestFiles:
         assert sorted(path.name for path in tmp_path.iterdir()) == ["part.csv", "part.parquet", "whole.csv"]
 
     def test_an_empty_export_is_a_file_too(self, tmp_path: Path) -> None:
-        stream = quiet_brook(tmp_path / "s")
+        stream = calm_brook(tmp_path / "s")
         for name in ("empty.csv", "empty.parquet"):
             assert stream.write_export(tmp_path / name) == 0
         assert (tmp_path / "empty.csv").read_text() == "round,time,item,count,low,high\n"
@@ -163,7 +169,7 @@ class TestFiles:
             hourly.write_export(tmp_path / "part.xlsx")
 
     def test_a_count_that_was_not_released_is_an_empty_cell(self, tmp_path: Path) -> None:
-        stream = quiet_brook(tmp_path / "s", rounds=7, noise="tree", thresholds=(10, 60, 60))
+        stream = calm_brook(tmp_path / "s", rounds=7, noise="tree", thresholds=(10, 60, 60))
         for one in ({"a": 20}, {"a": 1}, {"a": 1}):
             stream.push(one)
         stream.export(steady=True).write_csv(tmp_path / "out.csv")
@@ -197,7 +203,7 @@ class TestCharts:
     def test_a_long_stream_is_thinned_to_what_can_be_told_apart(self, tmp_path: Path) -> None:
         from unlisted.streams.readable import MOST_DRAWN
 
-        stream = quiet_brook(tmp_path / "s", rounds=2 * MOST_DRAWN)
+        stream = calm_brook(tmp_path / "s", rounds=2 * MOST_DRAWN)
         for hour in range(MOST_DRAWN + 3):
             stream.push({"a": 9}, time=START + timedelta(hours=hour))
         drawn = points(stream.chart(axis="round"))
@@ -207,7 +213,7 @@ class TestCharts:
     def test_rounds_are_drawn_at_their_times_where_that_tells_more(self, hourly: Stream, tmp_path: Path) -> None:
         assert "time" in points(hourly.chart())[0]
         assert "round" in points(hourly.chart(axis="round"))[0]
-        hurried = quiet_brook(tmp_path / "s")
+        hurried = calm_brook(tmp_path / "s")
         for _ in range(3):
             hurried.push({"a": 9})
         assert "round" in points(hurried.chart())[0]
@@ -216,7 +222,7 @@ class TestCharts:
             hurried.chart(axis="day")  # type: ignore[arg-type]
 
     def test_a_pause_and_what_was_filled_in_are_gaps(self, tmp_path: Path) -> None:
-        stream = quiet_brook(tmp_path / "s")
+        stream = calm_brook(tmp_path / "s")
         for day in (1, 2, 3, 9, 10):
             stream.push({"a": 9}, time=date(2026, 3, day))
         stream.push({"a": 9}, number=8, fill_gaps=True, time=date(2026, 3, 13))
@@ -225,7 +231,7 @@ class TestCharts:
         assert len(points(stream.chart(axis="round"))) == 8
 
     def test_where_an_item_is_not_shown_its_line_is_interrupted(self, tmp_path: Path) -> None:
-        stream = quiet_brook(tmp_path / "s", rounds=7, noise="tree", thresholds=(10, 60, 60))
+        stream = calm_brook(tmp_path / "s", rounds=7, noise="tree", thresholds=(10, 60, 60))
         for one in ({"a": 20}, {"a": 1}, {"a": 1}, {"a": 1}):
             stream.push(one)
         drawn = lines(stream.chart(items=["a"]))
@@ -234,7 +240,7 @@ class TestCharts:
         assert [row["round"] for row in points(stream.chart(items=["a"]))] == [1, 2, 4]
 
     def test_too_many_releases_are_refused_by_name(self, tmp_path: Path) -> None:
-        stream = quiet_brook(tmp_path / "s", rounds=600)
+        stream = calm_brook(tmp_path / "s", rounds=600)
         stream.push({"a": 9}, number=600, fill_gaps=True)
         with pytest.raises(InvalidArgumentError, match="every = 1 "):
             stream.chart(every=1)
@@ -243,7 +249,7 @@ class TestCharts:
         assert stream.chart() is not None
 
     def test_nothing_can_be_drawn_too(self, tmp_path: Path) -> None:
-        stream = quiet_brook(tmp_path / "s")
+        stream = calm_brook(tmp_path / "s")
         assert points(stream.chart()) == []
         stream.push({"rare": 1})
         assert points(stream.chart(items=["rare"])) == []
