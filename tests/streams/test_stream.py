@@ -81,13 +81,13 @@ class TestCreating:
             ({"rounds": 0}, "rounds = 0"),
             ({"rounds": 2.5}, "rounds = 2.5"),
             ({"items_per_event": 0}, "items_per_event = 0"),
-            ({"items_per_event": None}, "items_per_event = None"),
+            ({"items_per_event": None}, "items_per_event is missing"),
             ({"count_per_item": 0}, "count_per_item = 0"),
             ({"budget": 1}, "budget = 1"),
             ({"unit": "row"}, "unit = 'row'"),
             ({"unit": None}, "unit = None is not allowed.+Who is to be protected.+'user' protects a person over"),
             ({"noise": "white"}, "noise = 'white'"),
-            ({"unit": "user"}, "rounds_per_user is missing"),
+            ({"unit": "user"}, "items_per_user is missing"),
             ({"rounds_per_user": 2}, "rounds_per_user = 2"),
             ({"unit": "user", "rounds_per_user": 0}, "rounds_per_user = 0"),
             ({"unit": "user", "rounds_per_user": 9}, "rounds_per_user = 9"),
@@ -316,7 +316,7 @@ class TestReading:
         assert shown(reader.release(5))[0] == ("a", 37), "a reader sees what was written meanwhile"
 
     def test_an_export_has_all_rounds(self, tmp_path: Path) -> None:
-        stream = quiet_brook(tmp_path / "s")
+        stream = quiet_brook(tmp_path / "s", variance=Fraction(1, 100))
         assert stream.export().rows == []
         assert stream.export().table.column_names == ["round", "time", "item", "count", "low", "high"]
         for one in ({"rare": 1}, {"a": 9}, {}, {"b": 20}):
@@ -341,7 +341,7 @@ class TestReading:
         assert stream.push({"a": 9}, number=4) is None
 
     def test_a_chart_of_running_counts(self, tmp_path: Path) -> None:
-        stream = quiet_brook(tmp_path / "s")
+        stream = quiet_brook(tmp_path / "s", variance=Fraction(1, 100))
         for number in range(1, 5):
             stream.push({"a": 9, "b": 8, "<script>": 7 * number})
         assert {row["label"] for row in drawn(stream.chart())} == {"a", "b", "<\u2060script>"}
@@ -363,6 +363,15 @@ class TestReading:
             release = stream.push(one)
         assert shown(release) == [("a", 21), ("b", 20)]
         assert all(row["low"] <= row["count"] <= row["high"] for row in release.rows)
+
+    @pytest.mark.parametrize("noise", ["correlated", "tree"])
+    def test_no_count_is_below_1_or_outside_of_its_interval(self, tmp_path: Path, noise: str) -> None:
+        """Items that were shown once stay, however far their noise falls."""
+        stream = brook(tmp_path / "s", display="sticky", noise=noise, variance=Fraction(400), threshold=30)
+        for one in ({str(at): 35 for at in range(300)}, *[{}] * 11):
+            release = stream.push(one)
+            assert all(1 <= row["low"] <= row["count"] <= row["high"] for row in release)
+        assert min(release["count"]) == 1
 
 
 def test_an_empty_release_looks_the_same_whatever_it_does_not_show(tmp_path: Path) -> None:

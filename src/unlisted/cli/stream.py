@@ -168,10 +168,17 @@ def push(folder: FolderArgument, brought: RoundOptions, written: OutputOptions) 
 @stream.command("show")
 def show(
     folder: FolderArgument,
+    last: Annotated[
+        str | None,
+        typer.Option(metavar="LENGTH", help="Show the counts of the last so many rounds, or of so long: 24h, 7d."),
+    ] = None,
     format: FormatOption = ListChoice.table,  # noqa: A002 - what it is called everywhere
 ) -> None:
-    """Say where a stream stands, what it costs and what it promises."""
+    """Say where a stream stands, what it costs and what it promises; or what came in its last rounds."""
     shown = Stream.open(folder)
+    if last is not None:
+        write_release(shown.last(last), OutputOptions(format="json" if format is ListChoice.json else "table"))
+        return
     if format is not ListChoice.json:
         typer.echo(repr(shown))
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +13,12 @@ import pyarrow as pa
 from unlisted.counts.whole_numbers import to_arrow
 from unlisted.errors import InvalidArgumentError, StreamError
 from unlisted.mechanisms.continual.label_table import LabelTable
+from unlisted.privacy.numbers import whole
 from unlisted.release.release import Release
 from unlisted.streams.disk import read_file, told, unsealed
 from unlisted.streams.packing import Whole, columns_of, labels_of, table_of
 from unlisted.streams.release_log import ReleaseLog, damaged
+from unlisted.streams.times import Duration, duration
 
 FOLDER, LOG, RELEASE = "releases", "log", "release"
 
@@ -59,6 +61,19 @@ class History:
             hint = "A round is later than the one before it."
             raise InvalidArgumentError("time", str(given), f"after {before.isoformat()}", hint)
         return given
+
+    def before(self, now: int, length: int | Duration, every: int) -> int:
+        """Return the last round before a window of so many rounds, or of so long, that ends with a round."""
+        if not isinstance(length, str | timedelta):
+            return now - whole("rounds", length)
+        if isinstance(length, str) and length.isascii() and length.isdigit():
+            return now - whole("rounds", int(length))
+        end, long = self.time(now), duration("rounds", length)
+        if end is None:
+            hint = "Say how many rounds the window has."
+            raise InvalidArgumentError("rounds", str(length), "a number where the last round has no time", hint)
+        earlier = ((number, self.time(number)) for number in range(now - every, 0, -every))
+        return next((number for number, time in earlier if time is not None and time <= end - long), 0)
 
     def release(self, number: int) -> Release:
         """Read the release after a round."""

@@ -19,6 +19,7 @@ from unlisted.streams.selecting import Selection
 from unlisted.streams.settings import Settings
 from unlisted.streams.steady import MOST_SMOOTHED, steadied
 from unlisted.streams.times import Duration, Moment
+from unlisted.streams.windows import between, require_window
 
 if TYPE_CHECKING:
     import altair
@@ -84,6 +85,23 @@ class ReadableStream:
         history, stamp = self._folder.history(), self.stamp
         for number in range(every, last + 1, every):
             yield number, replace(history.release(number), stamp=stamp)
+
+    def last(self, rounds: int | Duration, *, at: int | None = None) -> Release:
+        """Return the counts of the last so many rounds, from what was released: it costs nothing more.
+
+        Args:
+            rounds: how many rounds, such as 24 for a day of an hourly stream; or how long, such as "24h", up to
+                the time of the last round. All of them if there were fewer.
+            at: the last round that counts, from 1; the latest release unless said.
+        """
+        every = self._settings.release_every
+        now = self.round // every * every if at is None else whole("at", at)
+        latest = self.release(now)
+        before = self._folder.history().before(now, rounds, every)
+        if before <= 0:
+            return between(self._settings, None, (now, latest))
+        require_window(self._settings, before, now)
+        return between(self._settings, (before, self.release(before)), (now, latest))
 
     def export(
         self,

@@ -29,7 +29,8 @@ def released(settings: Settings, number: int, answer: Answer) -> Release:
     mechanism = settings.mechanism
     prefix = _about(settings, number)
     low, high = _ends(prefix, answer.counts)
-    numbers = {"count": answer.counts, "low": low, "high": high}
+    # What is shown was seen, so its count is 1 or more; noise may take a sticky one below that.
+    numbers = {"count": np.maximum(answer.counts, 1), "low": low, "high": high}
     # An empty release looks the same whatever the labels are that it does not show.
     labels = answer.labels if len(answer) else pa.nulls(0, pa.string())
     columns = {

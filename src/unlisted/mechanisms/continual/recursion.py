@@ -32,7 +32,6 @@ LONGEST = 1 << 20
 
 _GUARD = 10
 _WIDEST = 32
-_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -120,28 +119,6 @@ class Recursion:
         """Return the noise on running counts: W in steps of the grid, rounded."""
         rounded: NDArray[np.int64] = (numbers[0] + ((1 << self.grid) >> 1)) >> self.grid
         return rounded
-
-    def shared(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return about Σ_j β_(s-j)·β_(t-j) for each two of some steps, over the draws that both have in them.
-
-        β_k is how much of a draw is in the noise on running counts k steps later: 1/((1-x)·c(x)) has it for its
-        coefficients. In floating point, to describe noise; nothing that is drawn or paid for depends on it.
-        """
-        last = int(steps.max(initial=0))
-        beta, states = np.empty(last), np.ones(len(self.decays))
-        decays, weights = (np.array(numbers) / (1 << self.precision) for numbers in (self.decays, self.weights))
-        total = 1.0
-        for k in range(last):
-            beta[k] = total
-            n = -float(weights @ states)
-            states = decays * states + n
-            total += n
-        together = np.zeros((len(steps), len(steps)))
-        for first in range(0, last, _AT_ONCE):
-            ages = steps[:, None] - 1 - np.arange(first, min(first + _AT_ONCE, last))
-            part = np.where(ages >= 0, beta[np.maximum(ages, 0)], 0.0)
-            together += part @ part.T
-        return together
 
 
 _SHIPPED = {
