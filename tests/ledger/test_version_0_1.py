@@ -43,7 +43,8 @@ def old_on_postgres(old: Path, postgres_ledger_url: str) -> str:
             names = [name for name in table.c.keys() if name not in ADDED]  # noqa: SIM118 - not a dictionary
             kept = sa.table(table.name, *(sa.column(name, table.c[name].type) for name in names))
             writing.execute(kept.insert(), [row._asdict() for row in reading.execute(sa.select(kept))])
-        writing.execute(migrations.delete().where(migrations.c.name == STEPS[-1][0]))
+        later = [name for name, _ in STEPS[2:]]
+        writing.execute(migrations.delete().where(migrations.c.name.in_(later)))
     target.close()
     source.dispose()
     return postgres_ledger_url

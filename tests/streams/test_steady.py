@@ -14,7 +14,7 @@ from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram
 from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
 from unlisted.streams.paths import Paths
-from unlisted.streams.steady import steadied
+from unlisted.streams.steady import steadied_together as steadied
 
 BUDGET = ul.Budget(epsilon=1, delta="1e-8")
 ROUNDS, ITEMS = 120, 150
@@ -98,8 +98,8 @@ def numbers(paths: Paths) -> tuple[np.ndarray, ...]:
 
 def test_no_items_no_counts(mechanism: ContinualHistogram) -> None:
     _, _, paths = released(mechanism, "grows", 2)
-    steady = steadied(paths.of(np.zeros(0, dtype=np.int64)), mechanism)
-    assert steady.count.shape == (ROUNDS, 0)
+    none = Paths(pa.nulls(0, pa.string()), paths.rounds, paths.times, *(one[:, :0] for one in numbers(paths)))
+    assert steadied(none, mechanism).count.shape == (ROUNDS, 0)
 
 
 class TestCovariance:
@@ -145,3 +145,10 @@ def test_a_stream_s_steady_counts_stay(tmp_path: Path) -> None:
     assert all(row["steady_low"] <= row["steady"] <= row["steady_high"] for row in export)
     assert "does not fall" in export.reading
     assert "None" not in repr(export)
+
+
+def test_where_a_stream_counts_anew_steady_counts_do_too(tmp_path: Path) -> None:
+    stream = quiet_brook(tmp_path / "s", window=3, rounds=9)
+    for count in (30, 30, 30, 20, 20, 20):
+        stream.push({"a": count})
+    assert stream.export(steady=True)["steady"] == [30, 60, 90, 20, 40, 60]

@@ -258,7 +258,10 @@ def _released_rows(paths: Paths, labels: list[str], *, by_time: bool) -> list[di
 
 
 def _steady_rows(paths: Paths, steady: Steady, labels: list[str], *, by_time: bool) -> list[dict[str, Any]]:
-    runs, rows = _runs(paths, by_time=by_time), []
+    # Where a stream counts anew, a line begins anew.
+    pauses = _runs(paths, by_time=by_time)
+    runs = [f"{pause} {window}" for pause, window in zip(pauses, steady.windows.tolist(), strict=True)]
+    rows = []
     # A segment ends with its run, and where the item is not shown.
     segments = (~paths.shown).cumsum(axis=0)
     for at, place in _places(paths, by_time=by_time):

@@ -95,7 +95,7 @@ class Export:
         """Read all that is asked for, and then yield release after release with its steady counts."""
         labels = self.wanted if self.wanted is not None else self.history.labels(self.numbers)
         paths = Paths.read(self.history, self.numbers, labels)
-        steady = steadied(paths, self.settings.mechanism)
+        steady = steadied(paths, self.settings)
         for at, number in enumerate(self.numbers):
             since = np.flatnonzero(steady.since[at])
             count = steady.count[at, since]

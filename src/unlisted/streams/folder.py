@@ -30,7 +30,6 @@ from functools import cached_property
 from pathlib import Path
 
 from unlisted.errors import InvalidArgumentError, StreamError
-from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram
 from unlisted.noise.keyed import TAG_BYTES, NoiseKey
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.query.charging import Bill, Payer, require_payer
@@ -89,20 +88,20 @@ class Folder:
         """Be the only one who writes, at once or when it is our turn."""
         return only_writer(self.path / "lock", wait=wait)
 
-    def saved(self, mechanism: ContinualHistogram, key: NoiseKey) -> Saved:
+    def saved(self, settings: Settings, key: NoiseKey) -> Saved:
         """Return where the stream stands: as it is known, or read anew if somebody else has written since."""
         mark = self._mark()
         if self._loaded is None or self._loaded[0] != mark:
             state, journal = read_file(self.path / "state"), read_file(self.path / "journal")
             kept = read_file(self.path / "noise") if (self.path / "noise").exists() else None
-            self._loaded = (mark, Saved.from_bytes(state, journal, kept, mechanism, key))
+            self._loaded = (mark, Saved.from_bytes(state, journal, kept, settings, key))
         return self._loaded[1]
 
     def commit(
         self, before: Saved, after: Saved, record: bytes, release: Release | None, time: datetime | None
     ) -> None:
         """Make a round happen: all of it, or if anything fails, nothing; only the last step can fail too late."""
-        self._history.log.append(_tag(after.running.key), after.round, time, release)
+        self._history.log.append(_tag(self.key()), after.round, time, release)
         continue_journal(self.path / "journal", before.end, record)
         rename_into_place(self.path / "state", after.to_bytes())
         try:
@@ -211,11 +210,20 @@ def _fill(folder: Path, settings: Settings) -> None:
     replace_file(folder / "key", sealed(KEY, key.to_bytes()))
     replace_file(folder / "journal", b"")
     replace_file(folder / FOLDER / LOG, b"")
-    replace_file(folder / "state", Saved.start(settings.mechanism, key).to_bytes())
+    replace_file(folder / "state", Saved.start(settings, key).to_bytes())
 
 
 def _bill(path: Path, settings: Settings) -> Bill:
-    """Return what the stream costs. A data set of users does not pay for events."""
+    """Return what the stream costs. A data set of users does not pay for events.
+
+    Events of an hour and of a day are different units, and what protects one says little about the other.
+    """
+    if settings.unit == "event" and settings.round_length is None:
+        hint = (
+            "An account adds up what is said of the same events. Say how long a round is, such as '1 hour'; the "
+            "rounds of all streams that the data set pays for must begin and end at the same times."
+        )
+        raise InvalidArgumentError("round_length", None, "given where an account pays for events", hint)
     asked = settings.to_bytes() + os.fsencode(path.absolute())
     return Bill(
         ceiling=settings.mechanism.guarantee(),

@@ -41,7 +41,8 @@ class Paths:
         times = [history.time(number) for number in numbers]
         return cls(labels, np.array(numbers, dtype=np.int64), times, shown, *found)
 
-    def of(self, items: Numbers) -> Paths:
-        """Return the paths of some of the items."""
-        parts = (self.shown[:, items], self.count[:, items], self.low[:, items], self.high[:, items])
-        return Paths(self.labels.take(pa.array(items)), self.rounds, self.times, *parts)
+    def within(self, rows: Numbers, rounds: Numbers) -> Paths:
+        """Return a part of the releases, whose rounds have other numbers there."""
+        times = [self.times[row] for row in rows.tolist()]
+        parts = (self.shown[rows], self.count[rows], self.low[rows], self.high[rows])
+        return Paths(self.labels, rounds, times, *parts)

@@ -91,14 +91,14 @@ class ReadableStream:
 
         Args:
             rounds: how many rounds, such as 24 for a day of an hourly stream; or how long, such as "24h", up to
-                the time of the last round. All of them if there were fewer.
+                the time of the last round. All there were, if fewer, in the stream or in its present window.
             at: the last round that counts, from 1; the latest release unless said.
         """
         every = self._settings.release_every
         now = self.round // every * every if at is None else whole("at", at)
         latest = self.release(now)
         before = self._folder.history().before(now, rounds, every)
-        if before <= 0:
+        if before <= self._settings.window_of(now) * self._settings.counted_rounds:
             return between(self._settings, None, (now, latest))
         require_window(self._settings, before, now)
         return between(self._settings, (before, self.release(before)), (now, latest))
@@ -203,5 +203,5 @@ class ReadableStream:
             allowed = f"such that at most {MOST_SMOOTHED:,} releases are drawn"
             raise InvalidArgumentError("every", every, allowed, "Leave it out to draw as many as fit.")
         paths = export.paths(whole("most", most))
-        steady = steadied(paths, self._settings.mechanism)
+        steady = steadied(paths, self._settings)
         return stream_chart(paths, steady, export.release_of(export.empty()), axis)

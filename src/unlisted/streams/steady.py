@@ -30,6 +30,7 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram
 from unlisted.noise.estimate import normal_survival
 from unlisted.streams.paths import Numbers, Paths
+from unlisted.streams.settings import Settings
 
 Floats = NDArray[np.float64]
 
@@ -51,17 +52,32 @@ class Steady:
     """Smoothed running counts, a row for each release and a column for each item.
 
     `since` is true from the release on that showed an item first. `half_width` is that of the 95 % interval around
-    the counts of a release.
+    the counts of a release. Where a stream counts anew in every window, `windows` has the window of each release,
+    and counts do not fall within one.
     """
 
     since: NDArray[np.bool_]
     count: Numbers
     half_width: Numbers
+    windows: Numbers
 
 
-def steadied(paths: Paths, mechanism: ContinualHistogram) -> Steady:
+def steadied(paths: Paths, settings: Settings) -> Steady:
     """Return running counts that do not fall, for every item from the release on that showed it first."""
     require_few(len(paths.rounds))
+    windows = np.array([settings.window_of(number) for number in paths.rounds.tolist()], dtype=np.int64)
+    places = np.array([settings.in_window(number) for number in paths.rounds.tolist()], dtype=np.int64)
+    since, count = np.zeros_like(paths.shown), np.zeros_like(paths.count)
+    half_width = np.zeros(len(paths.rounds), dtype=np.int64)
+    for window in np.unique(windows):
+        rows = np.flatnonzero(windows == window)
+        part = steadied_together(paths.within(rows, places[rows]), settings.mechanism)
+        since[rows], count[rows], half_width[rows] = part.since, part.count, part.half_width
+    return Steady(since, count, half_width, windows)
+
+
+def steadied_together(paths: Paths, mechanism: ContinualHistogram) -> Steady:
+    """Return the steady counts of releases that count on from one to the next."""
     rounds = paths.rounds
     thresholds = np.array([mechanism.threshold_after(int(number)) for number in rounds], dtype=np.float64)
     covariance = mechanism.covariance(rounds)
@@ -74,7 +90,7 @@ def steadied(paths: Paths, mechanism: ContinualHistogram) -> Steady:
     since = np.logical_or.accumulate(paths.shown, axis=0)
     count = np.where(since, np.maximum(np.rint(smooth), 1), 0).astype(np.int64)
     half = np.ceil(_TWO_SIDED_95 * np.sqrt(np.diag(covariance))).astype(np.int64)
-    return Steady(since, count, half)
+    return Steady(since, count, half, np.zeros_like(rounds))
 
 
 def require_few(releases: int) -> None:

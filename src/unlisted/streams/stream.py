@@ -63,6 +63,9 @@ class Stream(ReadableStream):
         rounds_per_user: int | None = None,
         period: int | None = None,
         per_period: int | None = None,
+        round_length: str | None = None,
+        window: int | str | None = None,
+        windows_per_user: int | None = None,
         noise: StreamNoise = "correlated",
         display: Display = "live",
         release_every: int = 1,
@@ -92,6 +95,11 @@ class Stream(ReadableStream):
                 rest is dropped.
             period: with the unit "user", how many rounds make a period, to limit users in each.
             per_period: how many of a user's items (or with `rounds_per_user`, rounds) count in one period.
+            round_length: how long a round is, such as "1 hour": for windows of time, and where an account pays for
+                events.
+            window: count anew in every window of so many rounds, or of a length of time such as "1 day".
+            windows_per_user: with windows and the unit "user", the most windows that one user counts in;
+                `items_per_user` is then in each.
             noise: "correlated", of which much cancels from round to round, or the survey's binary "tree".
             display: "live" shows an item while it is over the threshold, "sticky" from then on for ever.
             release_every: k for a release after each k-th round only.
@@ -111,6 +119,7 @@ class Stream(ReadableStream):
         told: dict[str, Any] = {"rounds": rounds, "unit": unit, "count": count, "items_per_user": items_per_user}
         told |= {"items_per_event": items_per_event, "count_per_item": count_per_item, "noise": noise}
         told |= {"rounds_per_user": rounds_per_user, "period": period, "per_period": per_period}
+        told |= {"round_length": round_length, "window": window, "windows_per_user": windows_per_user}
         told |= {"display": display, "release_every": release_every, "where": where}
         told |= {"max_label_bytes": max_label_bytes, "user": user, "item": item, "source": source}
         settings = Settings.for_budget(require_budget(budget), StreamQuestion(**told))
@@ -167,7 +176,7 @@ class Stream(ReadableStream):
     ) -> Release | None:
         key = self._folder.key()
         with self._folder.only_writer(wait=wait):
-            saved = self._folder.saved(self._settings.mechanism, key)
+            saved = self._folder.saved(self._settings, key)
             wanted = saved.round + 1 if number is None else whole("number", number)
             self._require_turn(wanted, saved.round, fill_gaps=fill_gaps)
             time = self._folder.history().time_for(wanted, saved.round, given)
@@ -230,6 +239,7 @@ class Stream(ReadableStream):
 
     def _happened(self, saved: Saved, digest: bytes, kept: Kept, *, time: datetime | None) -> Saved:
         """Do a round and make it last."""
+        saved = saved.in_window(self._settings, saved.round + 1, self._folder.key())
         counts, contributions = kept
         running, answer = self._settings.mechanism.step(saved.running, counts)
         after, record = saved.after(running, contributions, digest)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from unlisted.counts import labels as label_rules
 from unlisted.counts.whole_numbers import to_arrow, to_numpy
 from unlisted.errors import InvalidArgumentError
+from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.release.release import Release
 from unlisted.streams.settings import Settings
 
@@ -50,7 +51,9 @@ def between(settings: Settings, before: tuple[int, Release] | None, now: tuple[i
     """
     number, last = now
     if before is None:
-        return replace(last, plan=_plan(settings, last, 0, number))
+        # From the beginning of the stream, or of its window: the release itself.
+        begun = settings.window_of(number) * settings.counted_rounds
+        return replace(last, plan=_plan(settings, last, begun, number))
     start, first = before
     require_window(settings, start, number)
     items = list(settings.item)
@@ -81,7 +84,7 @@ def _both_shown(
     }
     latest = {name: to_numpy(last.table.column(name)) for name in ("count", "low", "high")}
     count = latest["count"] - then["count"]
-    half = settings.mechanism.noise_between(start, number).half_width()
+    half = _noise(settings, start, number).half_width()
     low, high = count - half, count + half
     near = _near(settings, number, latest["count"]) | _near(settings, start, then["count"])
     low = np.where(near, np.minimum(low, latest["low"] - then["high"]), low)
@@ -95,7 +98,8 @@ def _first_shown(
     """Return the counts of items that were hidden before: all but what the threshold may have hidden."""
     (start, _), (_, last) = before, now
     mechanism = settings.mechanism
-    threshold, law = mechanism.threshold_after(start), mechanism.noise_after(start).law
+    place = settings.in_window(start)
+    threshold, law = mechanism.threshold_after(place), mechanism.noise_after(place).law
     most = threshold + int(np.ceil(_WIDER * law.half_width()))
     latest = {name: to_numpy(last.table.column(name)) for name in ("count", "low", "high")}
     wider = np.ceil((_WIDER - 1) * (latest["high"] - latest["low"]) / 2).astype(np.int64)
@@ -106,14 +110,21 @@ def _first_shown(
 def _near(settings: Settings, number: int, counts: Whole) -> NDArray[np.bool_]:
     """Return which values are so close to the threshold that being shown flatters them."""
     mechanism = settings.mechanism
-    far = mechanism.threshold_after(number) + _FAR * mechanism.noise_after(number).law.stddev
+    place = settings.in_window(number)
+    far = mechanism.threshold_after(place) + _FAR * mechanism.noise_after(place).law.stddev
     return counts < far
+
+
+def _noise(settings: Settings, start: int, number: int) -> DiscreteGaussian:
+    """Return about the noise on a difference; both ends lie in one window of the stream, or at its beginning."""
+    place = settings.in_window(number)
+    return settings.mechanism.noise_between(place - (number - start), place)
 
 
 def _plan(settings: Settings, last: Release, start: int, number: int) -> dict[str, Any]:
     """Return what was asked and how: the last release's, and which rounds the counts are of."""
     plan: dict[str, Any] = {**last.plan, "window": {"from_round": start + 1, "to_round": number}}
-    half = settings.mechanism.noise_between(start, number).half_width()
+    half = _noise(settings, start, number).half_width()
     return {**plan, "half_width_95": half}
 
 

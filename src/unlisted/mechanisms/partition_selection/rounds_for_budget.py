@@ -116,7 +116,9 @@ class RoundsSearch:
         `build` makes it of the labels' rounds and of the variance that noise on everything would have.
         """
         thresholds, hair = self._thresholds(exponent), _HAIR
-        for _ in range(_HAIRS):
+        # Without room for a single label to escape there is no threshold that would be high enough.
+        attempts = _HAIRS if math.isfinite(max(thresholds)) else 0
+        for _ in range(attempts):
             selection = self._built(exponent, [Fraction(one) * (1 + hair) for one in thresholds])
             found = build(selection, Fraction(2.0**exponent))
             if self.budget.allows(found.guarantee()):

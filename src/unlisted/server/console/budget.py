@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from markupsafe import Markup
 from starlette.responses import Response
 
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.entries import Entry
+from unlisted.ledger.rows import Page
 from unlisted.ledger.state import Balance, DatasetState, Failures
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.release.charts import spending_chart
@@ -89,8 +91,10 @@ def dataset_part(dataset: DatasetState) -> Part:
 
 router = APIRouter()
 
-_MOST_ENTRIES = 50
+_MOST_ENTRIES, _MOST_DRAWN = 50, 500
 _SPENT = ("settled", "forfeited")
+
+Before = Annotated[int | None, Query(ge=1, le=2**53)]
 
 
 @dataclass(frozen=True)
@@ -102,32 +106,59 @@ class Book:
     failures: Failures | None
     accounts: list[Standing]
     entries: list[Entry]
-    hidden: int
+    older: int | None
     chart: Markup | None
 
 
 @router.get("/budget")
 def show(visit: Signed) -> Response:
     """Show every data set's book."""
-    names = [one.name for one in visit.service.datasets(visit.caller)]
-    return visit.page("budget.html", {"current": "Budget", "books": [_book(visit, name) for name in names]})
+    books = [_book(visit, name) for name in visit.service.names(visit.caller)]
+    return visit.page("budget.html", {"current": "Budget", "books": books, "only": None})
 
 
-def _book(visit: SignedIn, name: str) -> Book:
+@router.get("/budget/{name}")
+def of_one(visit: Signed, name: str, before: Before = None) -> Response:
+    """Show one data set's book, a page of entries at a time."""
+    visit.service.require_seen(visit.caller, name)
+    book = _book(visit, name, before)
+    return visit.page("budget.html", {"current": "Budget", "books": [book], "only": name})
+
+
+def _book(visit: SignedIn, name: str, before: int | None = None) -> Book:
     service, caller = visit.service, visit.caller
     balances = service.balances(caller, name) if caller.is_admin else [service.balance(caller, name)]
-    entries = service.history(caller, name)
-    spent = [entry.as_dict() for entry in entries if entry.kind in _SPENT]
+    newest = Page(_MOST_ENTRIES + 1, before=before, newest_first=True)
+    entries = service.history(caller, name, newest)
     return Book(
         name=name,
         shared=dataset_part(balances[0].dataset) if balances else None,
         # How often others failed is for whoever can do something about it.
         failures=balances[0].dataset.failures if balances and caller.is_admin else None,
         accounts=[standing_of(one) for one in balances],
-        entries=entries[: -_MOST_ENTRIES - 1 : -1],
-        hidden=max(0, len(entries) - _MOST_ENTRIES),
-        chart=picture(spending_chart(spent), _said(name)) if len(spent) > 1 else None,
+        entries=entries[:_MOST_ENTRIES],
+        older=entries[_MOST_ENTRIES - 1].number if len(entries) > _MOST_ENTRIES else None,
+        chart=None if before else _spending(visit, name, balances),
     )
+
+
+def _spending(visit: SignedIn, name: str, balances: list[Balance]) -> Markup | None:
+    """Draw what was spent lately; each line begins at what its account had spent before."""
+    drawn = Page(_MOST_DRAWN, kinds=_SPENT, newest_first=True)
+    steps = [entry.as_dict() for entry in reversed(visit.service.history(visit.caller, name, drawn))]
+    if len(steps) < 2:
+        return None
+    shown: dict[str, Fraction] = {}
+    for step in steps:
+        shown[step["account"]] = shown.get(step["account"], Fraction(0)) + Fraction(step["rho"])
+    used = {one.account.name: one.account.used.guarantee().rho for one in balances}
+    before = {account: rho - shown.get(account, Fraction(0)) for account, rho in used.items()}
+    first = [
+        {"time": steps[0]["time"], "kind": "settled", "account": account, "rho": float(rho)}
+        for account, rho in before.items()
+        if rho > 0
+    ]
+    return picture(spending_chart([*first, *steps]), _said(name))
 
 
 def _said(name: str) -> str:
