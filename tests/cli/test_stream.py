@@ -150,7 +150,7 @@ def test_an_export_has_all_releases(folder: Path, rows: Path, tmp_path: Path) ->
     assert json.loads(receipt.read_bytes())["released_rows"] == len(table)
     one = json.loads(unlisted("stream", "export", folder, "--round", 2, "--format", "json").data)
     assert one["rows"] == Stream.open(folder).release(2).as_dict()["rows"]
-    few = unlisted("stream", "export", folder, "--chart", chart, "--label", "bread", "--output", tmp_path / "o")
+    few = unlisted("stream", "export", folder, "--chart", chart, "--item", "bread", "--output", tmp_path / "o")
     assert few.code == 0
     assert "soup" not in chart.read_text()
 

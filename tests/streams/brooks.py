@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -71,6 +73,16 @@ def shown(release: Release | None) -> list[tuple[Any, int]]:
 def rows_of(*pairs: tuple[Any, Any]) -> pa.Table:
     """A table of (user, item) rows."""
     return pa.table({"user": [user for user, _ in pairs], "item": [item for _, item in pairs]})
+
+
+def inflated(log: bytes) -> bytes:
+    """What is in a log, with every part that is compressed as it was before."""
+    parts, at = [log], log.find(b"x\x9c")
+    while at >= 0:
+        with suppress(zlib.error):
+            parts.append(zlib.decompressobj().decompress(log[at:]))
+        at = log.find(b"x\x9c", at + 1)
+    return b"\n".join(parts)
 
 
 def files_of(path: Path) -> dict[str, bytes]:

@@ -36,7 +36,7 @@ from unlisted.tables.reading import HELP
 
 BAD_INPUT, REFUSED, CHARGED, INTERRUPTED, UNREAD = 2, 3, 4, 130, 141
 
-_TYPED = {"source": "SOURCE", "path": "DIR", "k": "-k", "number": "--round"} | {
+_TYPED = {"source": "SOURCE", "path": "DIR", "k": "-k", "number": "--round", "items": "--item"} | {
     name: f"--{name.replace('_', '-')}"
     for name in (
         *("user", "item", "table", *HELP, "count", "rows_per_item", "items_per_user", "where", "adjacency"),
@@ -53,8 +53,10 @@ _TYPED = {"source": "SOURCE", "path": "DIR", "k": "-k", "number": "--round"} | {
             "failures",
         ),
         *("rounds", "items_per_event", "count_per_item", "unit", "rounds_per_user", "display", "release_every"),
+        *("time", "every", "steady"),
     )
 }
+_TYPED |= {"start": "--from", "end": "--to"}
 """How the library's arguments are typed in a shell."""
 
 

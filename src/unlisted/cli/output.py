@@ -20,7 +20,7 @@ from unlisted.cli.options import Format, OutputOptions
 from unlisted.errors import InvalidArgumentError
 from unlisted.query.plan import Plan
 from unlisted.release.export import as_csv, as_json, as_parquet
-from unlisted.release.release import NUMBERS, Release, as_text, escaped, printable, promises
+from unlisted.release.release import NUMBERS, STEADY, Release, as_text, escaped, printable, promises
 
 if TYPE_CHECKING:
     from unlisted.ledger.account import Account
@@ -171,10 +171,10 @@ def print_table(release: Release) -> None:
     console = Console(soft_wrap=True)
     drawn = Table(box=None, pad_edge=False, header_style="bold")
     for name in release.table.column_names:
-        drawn.add_column(Text(printable(name)), justify="right" if name in NUMBERS else "left")
+        drawn.add_column(Text(printable(name)), justify="right" if name in (*NUMBERS, *STEADY) else "left")
     for row in release.rows:
         # Labels are data: printed as text, never read as markup.
-        drawn.add_row(*(Text(printable(value)) for value in row.values()))
+        drawn.add_row(*(Text("" if value is None else printable(value)) for value in row.values()))
     # Captured and then written by us: Rich itself would end the program where nobody reads any more.
     with console.capture() as captured:
         console.print(Text(f"{len(release):,} rows; {release.reading}"), style="dim")
@@ -232,6 +232,9 @@ def _missing(release: Release) -> str:
         what = "nothing else" if release.rows else "nothing"
         early = f"The ranking ended after {len(release):,} of {plan['k']:,}: {what} was common enough to tell."
         return "" if release.complete else early
+    if "users_needed" not in plan:
+        # Releases of several rounds have a threshold each.
+        return ""
     needed, alone = plan["users_needed"], plan.get("users_needed_of_one_item")
     bound = plan.get("items_looked_at") or plan["items_per_user"]
     if alone is not None and bound > 1:

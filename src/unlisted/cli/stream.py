@@ -66,6 +66,13 @@ class RoundOptions(ReadingOptions):
         int | None,
         typer.Option(metavar="T", help="Which round it is, from 1; the next one unless said. Say it in scripts."),
     ] = None
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="When the round was, such as 2026-03-01T15:00, in UTC; now unless said."
+        ),
+    ] = None
+    wait: Annotated[bool, typer.Option("--wait", help="Wait while another process writes to the stream.")] = False
     fill_gaps: Annotated[
         bool, typer.Option("--fill-gaps", help="Take rounds that were left out as empty ones.")
     ] = False
@@ -122,7 +129,13 @@ def push(folder: FolderArgument, brought: RoundOptions, written: OutputOptions) 
     check_writable(written, brought.source)
     into = Stream.open(folder)
     with stoppable(), working("Counting"):
-        release = into.push(brought.rows(into), number=brought.round, fill_gaps=brought.fill_gaps)
+        release = into.push(
+            brought.rows(into),
+            number=brought.round,
+            time=brought.time,
+            fill_gaps=brought.fill_gaps,
+            wait=brought.wait,
+        )
     if release is None:
         every = into.settings.release_every
         typer.echo(f"Taken in. The next release is after round {-(-into.round // every) * every:,}.", err=True)
@@ -136,10 +149,17 @@ def push(folder: FolderArgument, brought: RoundOptions, written: OutputOptions) 
 @stream.command("show")
 def show(
     folder: FolderArgument,
+    last: Annotated[
+        str | None,
+        typer.Option(metavar="LENGTH", help="Show the counts of the last so many rounds, or of so long: 24h, 7d."),
+    ] = None,
     format: FormatOption = ListChoice.table,  # noqa: A002 - what it is called everywhere
 ) -> None:
-    """Say where a stream stands, what it costs and what it promises."""
+    """Say where a stream stands, what it costs and what it promises; or what came in its last rounds."""
     shown = Stream.open(folder)
+    if last is not None:
+        write_release(shown.last(last), OutputOptions(format="json" if format is ListChoice.json else "table"))
+        return
     if format is not ListChoice.json:
         typer.echo(repr(shown))
         return
@@ -148,29 +168,83 @@ def show(
     typer.echo(as_json({"round": shown.round, "guarantee": guarantee, "settings": settings}).decode(), nl=False)
 
 
+@dataclass(frozen=True)
+class PartOptions:
+    """Which part of a stream's releases is written."""
+
+    round: Annotated[
+        int | None, typer.Option(metavar="T", help="Only the release after this round; all of them unless said.")
+    ] = None
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="WHEN", help="Begin with this round or time, such as 2026-03-01."),
+    ] = None
+    end: Annotated[
+        str | None,
+        typer.Option("--to", metavar="WHEN", help="End with this round or time; a date ends with that day."),
+    ] = None
+    every: Annotated[
+        str | None,
+        typer.Option(metavar="K", help="One of K releases, or the last of every so long, such as 24h or 7d."),
+    ] = None
+    item: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only this item; may be repeated. An item of several columns is a JSON list. A chart draws the "
+            "ten largest unless said."
+        ),
+    ] = None
+    steady: Annotated[
+        bool,
+        typer.Option("--steady", help="Add running counts that do not fall, computed from what was released."),
+    ] = False
+
+    def told(self, columns: int) -> dict[str, Any]:
+        """Return the part as the library takes it."""
+        items = None if self.item is None else [_item(text, columns) for text in self.item]
+        return {"start": self.start, "end": self.end, "every": self.every or 1, "items": items}
+
+    def refuse_with_round(self) -> None:
+        """Refuse what has no meaning for a single release."""
+        named = {"--from": self.start, "--to": self.end, "--every": self.every, "--item": self.item}
+        for name, value in {**named, "--steady": self.steady or None}.items():
+            if value is not None:
+                raise InvalidArgumentError(name, value, "left out with --round", "A round has one release.")
+
+
 @stream.command("export")
 @grouped
-def export(
-    folder: FolderArgument,
-    written: OutputOptions,
-    round: Annotated[  # noqa: A002 - what it is called everywhere
-        int | None, typer.Option(metavar="T", help="Only the release after this round; all of them unless said.")
-    ] = None,
-    label: Annotated[
-        list[str] | None, typer.Option(help="Draw this item in the chart; the ten largest unless said.")
-    ] = None,
-) -> None:
+def export(folder: FolderArgument, part: PartOptions, written: OutputOptions) -> None:
     """Write the releases so far, with the round in front. A chart draws them as running counts."""
     check_writable(written)
     shown = Stream.open(folder)
-    if round is not None:
-        write_release(shown.release(round), written)
+    if part.round is not None:
+        part.refuse_with_round()
+        write_release(shown.release(part.round), written)
         return
-    write_release(shown.export(), replace(written, chart=None))
+    told = part.told(len(shown.settings.item))
+    with working("Reading"):
+        release = shown.export(**told, steady=part.steady)
+    write_release(release, replace(written, chart=None))
     if written.chart is not None:
         from unlisted.release.charts import chart_bytes  # noqa: PLC0415 - an extra
 
-        write_file(written.chart, chart_bytes(shown.chart(items=label), written.chart))
+        # A chart draws as many releases as fit, unless it is said how many.
+        drawn = shown.chart(**told | {"every": part.every})
+        write_file(written.chart, chart_bytes(drawn, written.chart))
+
+
+def _item(text: str, columns: int) -> Any:
+    """Read an item as it is typed: text, or where it has several columns a JSON list."""
+    if columns == 1:
+        return text
+    try:
+        parts = json.loads(text)
+    except ValueError:
+        parts = None
+    if not isinstance(parts, list) or len(parts) != columns:
+        raise InvalidArgumentError("--item", text, f'a JSON list of {columns} values, such as ["a", 1]')
+    return parts
 
 
 def _counts_in(path: Path) -> dict[str, int]:

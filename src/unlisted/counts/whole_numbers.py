@@ -11,9 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 
-def to_arrow(values: NDArray[np.int64]) -> pa.Array:
-    """Return an Arrow array of the same numbers, in bytes of its own."""
-    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values.astype(np.int64).tobytes())])
+def to_arrow(values: NDArray[np.int64], valid: NDArray[np.bool_] | None = None) -> pa.Array:
+    """Return an Arrow array of the same numbers, in bytes of its own; null where they are not valid."""
+    bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
+    return pa.Array.from_buffers(pa.int64(), len(values), [bits, pa.py_buffer(values.astype(np.int64).tobytes())])
 
 
 def to_numpy(array: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import io
 import math
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from unlisted.errors import InvalidArgumentError, MissingExtraError
 from unlisted.privacy.numbers import whole
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
     from unlisted.query.plan import Plan
     from unlisted.release.release import Release
+    from unlisted.streams.paths import Paths
+    from unlisted.streams.steady import Steady
 
 _BLUE, _INK = "#3565a8", "#1f2933"
 _WIDTH, _PAGE_WIDTH = 520, 820
@@ -176,35 +180,104 @@ def spending_chart(entries: list[dict[str, Any]]) -> altair.LayerChart:
     return chart
 
 
-def stream_chart(export: Release, items: list[Any] | None, most: int) -> altair.LayerChart:
-    """Draw the running counts of some items over the rounds of a stream, each a line in its error band."""
+def stream_chart(
+    paths: Paths, steady: Steady, about: Release, axis: Literal["time", "round"] | None = None
+) -> altair.LayerChart:
+    """Draw running counts: points for what was released, and a steady line in its band, which is dashed in gaps.
+
+    `about` has the plan and the guarantee of the stream. Without an axis, rounds are drawn at their times where
+    that tells more than their numbers.
+    """
     alt = _altair()
-    columns = [name for name in export.table.column_names if name not in (*NUMBERS, "round")]
-    rows = [{**row, "label": " · ".join(_as_data(row[name]) for name in columns)} for row in export.rows]
-    if items is None:
-        last = max((row["round"] for row in rows), default=0)
-        wanted = [row["label"] for row in rows if row["round"] == last][:most]
-    else:
-        several = (item if isinstance(item, tuple | list) else (item,) for item in items)
-        wanted = [" · ".join(_as_data(part) for part in item) for item in several]
-    data = [
-        {"said": f"round {row['round']}: {_said(row['label'], row)}"}
-        | {name: row[name] for name in ("label", "round", "count", "low", "high")}
-        for row in rows
-        if row["label"] in wanted
-    ]
-    base = _described(data).encode(
-        x=alt.X("round:Q", title="round", axis=alt.Axis(tickMinStep=1)),
-        color=alt.Color("label:N", title=", ".join(map(_as_data, columns)), sort=wanted),
+    by_time = axis == "time" or (axis is None and _is_worth_a_time_axis(paths))
+    labels = _distinct([" · ".join(map(_as_data, _parts(label))) for label in paths.labels.to_pylist()])
+    x = alt.X("round:Q", title="round", axis=alt.Axis(tickMinStep=1))
+    if by_time:
+        x = alt.X("time:T", title="time (UTC)", scale=alt.Scale(type="utc"), axis=alt.Axis(labelOverlap=True))
+    color = alt.Color(
+        "label:N",
+        title=", ".join(map(_as_data, about.plan["items"])),
+        sort=labels,
+        legend=alt.Legend(labelLimit=280, symbolOpacity=1),
     )
+    lines = _described(_steady_rows(paths, steady, labels, by_time=by_time)).encode(x=x, color=color)
+    points = alt.Chart(alt.Data(values=_released_rows(paths, labels, by_time=by_time))).encode(x=x, color=color)
+    y = alt.Y("steady:Q", title=f"running count of {about.plan['count']}")
     drawn = alt.layer(
-        base.mark_area(opacity=0.2).encode(y="low:Q", y2="high:Q"),
-        base.mark_line().encode(y=alt.Y("count:Q", title=f"noisy running count of {export.plan['count']}")),
+        lines.mark_area(opacity=0.15).encode(y=alt.Y("low:Q", title=None), y2="high:Q", detail="run:N"),
+        points.mark_circle(size=10, opacity=0.5, aria=False).encode(y="count:Q"),
+        lines.mark_line(strokeWidth=1, strokeDash=[3, 3]).encode(y=y, detail="run:N"),
+        lines.mark_line(strokeWidth=2).encode(y=y, detail="segment:N").transform_filter("datum.is_shown"),
     )
-    title = _title(export, len(export)) | {"text": "Private running counts"}
-    title["subtitle"] = title["subtitle"].replace("bars are noisy counts, lines", "lines are noisy counts, bands")
+    reading = "points are released counts, lines are smoothed from them and do not fall, bands 95 % intervals"
+    title = {"text": "Private running counts", "subtitle": [_promised(about), reading], "anchor": "start"}
     chart: altair.LayerChart = drawn.properties(width=_WIDTH, height=320, title=title)
     return chart
+
+
+_LONG_PAUSE = 3
+"""A line breaks where rounds are so many times further apart than usual."""
+
+
+def _is_worth_a_time_axis(paths: Paths) -> bool:
+    """Return whether times of rounds tell more than their numbers: they are known, and rounds were not hurried."""
+    known = [(time, number) for time, number in zip(paths.times, paths.rounds.tolist(), strict=True) if time]
+    if len(known) < 2:
+        return False
+    (first, one), (last, other) = known[0], known[-1]
+    return bool((last - first).total_seconds() >= 60 * (other - one))
+
+
+def _runs(paths: Paths, *, by_time: bool) -> list[int]:
+    """Return for each round the number of the run that it belongs to: a run ends where rounds are missing."""
+    at = [time.timestamp() if time else None for time in paths.times] if by_time else paths.rounds.tolist()
+    steps = [later - earlier for earlier, later in pairwise(at) if earlier is not None and later is not None]
+    usual = sorted(steps)[len(steps) // 2] if steps else 0
+    runs, run = [0] if at else [], 0
+    for earlier, later in pairwise(at):
+        run += earlier is None or later is None or later - earlier > _LONG_PAUSE * usual
+        runs.append(run)
+    return runs
+
+
+def _places(paths: Paths, *, by_time: bool) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield where rounds are drawn; on an axis of times, not those that have none."""
+    for at, (number, time) in enumerate(zip(paths.rounds.tolist(), paths.times, strict=True)):
+        if not by_time:
+            yield at, {"round": number}
+        elif time is not None:
+            yield at, {"time": time.isoformat()}
+
+
+def _released_rows(paths: Paths, labels: list[str], *, by_time: bool) -> list[dict[str, Any]]:
+    return [
+        {**place, "label": labels[item], "count": int(paths.count[at, item])}
+        for at, place in _places(paths, by_time=by_time)
+        for item in paths.shown[at].nonzero()[0].tolist()
+    ]
+
+
+def _steady_rows(paths: Paths, steady: Steady, labels: list[str], *, by_time: bool) -> list[dict[str, Any]]:
+    # Where a stream counts anew, a line begins anew.
+    pauses = _runs(paths, by_time=by_time)
+    runs = [f"{pause} {window}" for pause, window in zip(pauses, steady.windows.tolist(), strict=True)]
+    rows = []
+    # A segment ends with its run, and where the item is not shown.
+    segments = (~paths.shown).cumsum(axis=0)
+    for at, place in _places(paths, by_time=by_time):
+        for item in steady.since[at].nonzero()[0].tolist():
+            count, half = int(steady.count[at, item]), int(steady.half_width[at])
+            row = {"count": count, "low": max(1, count - half), "high": count + half}
+            said = f"{next(iter(place.values()))}: {_said(labels[item], row)}"
+            run, segment = runs[at], int(segments[at, item])
+            drawn = {"label": labels[item], "run": run, "segment": f"{run} {segment}", "said": said}
+            shown = {"is_shown": bool(paths.shown[at, item]), "steady": count}
+            rows.append({**place, **drawn, **shown, "low": row["low"], "high": row["high"]})
+    return rows
+
+
+def _parts(label: Any) -> list[Any]:
+    return list(label.values()) if isinstance(label, dict) else [label]
 
 
 def privacy_chart(points: list[dict[str, Any]], marks: dict[str, str]) -> altair.Chart:
@@ -273,10 +346,13 @@ def _altair() -> Any:
 
 
 def _title(release: Release, shown: int) -> Any:
-    promised = f"({short_up(release.guarantee.epsilon(release.at_delta), 3)}, {short_up(release.at_delta, 3)})-DP"
     title, reading = _words(release.table.column_names)
     first = f"; the first {shown:,} of {len(release):,}" if shown < len(release) else ""
-    return {"text": title, "subtitle": f"{promised}; {reading}{first}", "anchor": "start"}
+    return {"text": title, "subtitle": f"{_promised(release)}; {reading}{first}", "anchor": "start"}
+
+
+def _promised(release: Release) -> str:
+    return f"({short_up(release.guarantee.epsilon(release.at_delta), 3)}, {short_up(release.at_delta, 3)})-DP"
 
 
 def _words(columns: list[str]) -> tuple[str, str]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterable
 
-from unlisted.release.release import Release
+import pyarrow as pa
+
+from unlisted.release.release import Release, rows_of
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What a spreadsheet takes for the start of a formula."""
@@ -20,7 +23,20 @@ def as_json(value: object) -> bytes:
 
 def as_csv(release: Release) -> bytes:
     """Return CSV with a header line."""
-    rows = (release.table.column_names, *(row.values() for row in release.rows))
+    return csv_head(release.table) + csv_rows(release.table)
+
+
+def csv_head(table: pa.Table) -> bytes:
+    """Return the header line of a CSV file."""
+    return _lines([table.column_names])
+
+
+def csv_rows(table: pa.Table) -> bytes:
+    """Return rows as the lines of a CSV file."""
+    return _lines(row.values() for row in rows_of(table))
+
+
+def _lines(rows: Iterable[Iterable[object]]) -> bytes:
     text = "".join(",".join(map(_cell, row)) + "\n" for row in rows)
     return text.encode("utf-8", "backslashreplace")
 
@@ -43,6 +59,8 @@ def _cell(value: object) -> str:
 
     Written here, because Python's own writer leaves a carriage return bare, which many readers take for a new row.
     """
+    if value is None:
+        return ""
     text = str(value)
     if isinstance(value, str) and text.startswith(_FORMULA_STARTS):
         text = f"'{text}"

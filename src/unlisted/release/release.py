@@ -30,9 +30,13 @@ if TYPE_CHECKING:
 NUMBERS = ("rank", "count", "low", "high")
 """The columns of an answer that hold its numbers."""
 
+STEADY = ("steady", "steady_low", "steady_high")
+"""The columns of a stream's export with running counts that do not fall, made of those that were released."""
+
 _SHOWN_ROWS = 20
 _LONGEST_SHOWN = 80
 
+STEADY_COUNTS = "steady is computed from the counts that were released, and does not fall"
 GIVEN_RELEASED = "low to high is a 95 % interval for the bounded count, given that the item was released"
 FRESH_NOISE = "low to high is a 95 % interval for the bounded count"
 OF_ALL_USERS = "low to high is a 95 % interval for the count of all users, which no bound made smaller"
@@ -87,7 +91,7 @@ class Release:
         if "items_in_full" in self.plan.get("released_too", {}):
             return _of_scaled(self.plan["released_too"])
         if "rank" not in names:
-            return GIVEN_RELEASED
+            return f"{GIVEN_RELEASED}; {STEADY_COUNTS}" if STEADY[-1] in names else GIVEN_RELEASED
         # The counts of a ranking's winners get noise of their own, whatever the ranking's noise was. Where labels
         # were found first, the bound was for finding them.
         return OF_ALL_USERS if self.plan.get("mechanism") == "label_ranking" else FRESH_NOISE
@@ -254,7 +258,8 @@ def item_columns(labels: pa.Array, items: tuple[str, ...]) -> dict[str, pa.Array
 def as_text(release: Release, most: int | None = None) -> str:
     """Draw a release as a plain table: all rows, or so many of the first."""
     names, shown = release.table.column_names, release.table.slice(0, most)
-    rows = [[printable(row[name]) for name in names] for row in rows_of(shown)]
+    # A row of a steady count may have no released one.
+    rows = [["" if row[name] is None else printable(row[name]) for name in names] for row in rows_of(shown)]
     lines = [f"Release of {len(release):,} rows: {release.reading}", *_drawn(names, rows)]
     if len(rows) < len(release):
         lines.append(f"… and {len(release) - len(rows):,} more rows")
@@ -329,10 +334,11 @@ def _drawn(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     head = [printable(name) for name in names]
     widths = [max(_width(cell) for cell in column) for column in zip(head, *rows, strict=True)]
     rule = ["─" * width for width in widths]
+    to_the_right = (*NUMBERS, *STEADY)
     lines = []
     for row in (head, rule, *rows):
         padded = [
-            (" " * (width - _width(cell)) + cell) if name in NUMBERS else cell + " " * (width - _width(cell))
+            (" " * (width - _width(cell)) + cell) if name in to_the_right else cell + " " * (width - _width(cell))
             for name, cell, width in zip(names, row, widths, strict=True)
         ]
         lines.append("  ".join(padded).rstrip())

@@ -63,6 +63,12 @@ def read_file(path: Path, most: int | None = None) -> bytes:
         return file.read() if most is None else file.read(most)
 
 
+def is_there(path: Path) -> bool:
+    """Return whether there is a file."""
+    with told("read"):
+        return path.exists()
+
+
 def make_entries_durable(folder: Path) -> None:
     """Make the names in a folder durable: a renamed file is safe only when its folder is."""
     with told("written"), _opened(folder, os.O_RDONLY) as entries:
@@ -70,14 +76,18 @@ def make_entries_durable(folder: Path) -> None:
 
 
 @contextmanager
-def only_writer(path: Path) -> Iterator[None]:
-    """Be the only one who writes until the context ends; the operating system lets go of it if we die."""
+def only_writer(path: Path, *, wait: bool = False) -> Iterator[None]:
+    """Be the only one who writes until the context ends; the operating system lets go of it if we die.
+
+    With `wait`, whoever writes now is waited for.
+    """
     with told("written"), _opened(path, os.O_RDWR | os.O_CREAT) as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StreamError(
-                "Another process or thread is writing to this stream. Wait until it is done, and push again."
+                "Another process or thread is writing to this stream. Wait until it is done, and push again; "
+                "wait=True (--wait) does that by itself."
             ) from None
         yield
 

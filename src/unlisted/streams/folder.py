@@ -5,12 +5,14 @@
     journal         what each round added: labels, users, its digest
     state           totals after the last round
     noise           noise that would take long to compute again; it may be missing
-    releases/       one file a release
+    releases/log    what was released after each round, and when
     ledger.json     the entry that it was paid with, if an account paid
     lock            held by the one who writes
 
 A round is committed by replacing `state`, after its release and its part of the journal are durable. Before that
 moment the round has not happened, whatever lies in the folder; after it, it has happened for ever.
+
+A copy that was made only to be read has `published.json` in place of key, journal and state: its number of rounds.
 """
 
 from __future__ import annotations
@@ -23,17 +25,19 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 from unlisted.errors import InvalidArgumentError, StreamError
-from unlisted.noise.keyed import NoiseKey
+from unlisted.noise.keyed import TAG_BYTES, NoiseKey
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.query.charging import Bill, Payer, require_payer
 from unlisted.release.release import Release
 from unlisted.streams.disk import (
     PRIVATE_FOLDER,
     continue_journal,
+    is_there,
     make_entries_durable,
     only_writer,
     read_file,
@@ -43,12 +47,11 @@ from unlisted.streams.disk import (
     told,
     unsealed,
 )
+from unlisted.streams.history import FOLDER, LOG, History
 from unlisted.streams.saved import Saved, rounds_of
 from unlisted.streams.settings import Settings
 
-KEY, RELEASE = "key", "release"
-_NO_TIME = datetime.fromtimestamp(0, UTC)
-"""The bytes of a release are a function of key and contents; when it was made is the time of its file."""
+KEY, PUBLISHED = "key", "published.json"
 
 
 class Folder:
@@ -58,21 +61,32 @@ class Folder:
         self.path = path
         self._loaded: tuple[tuple[int, ...], Saved] | None = None
 
+    @cached_property
     def settings(self) -> Settings:
-        """Read what the stream is."""
+        """What the stream is."""
         return Settings.from_bytes(read_file(self.path / "settings.json"))
 
     def key(self) -> NoiseKey:
         """Read the secret."""
+        if not is_there(self.path / "key"):
+            raise StreamError(
+                "The stream's key is missing: its releases can be read, but nothing can be pushed. Push where the "
+                "key is, or put it back from a copy."
+            )
         return NoiseKey(unsealed(KEY, read_file(self.path / "key")))
 
     def round(self) -> int:
         """Read how many rounds have happened."""
-        return rounds_of(read_file(self.path / "state"))
+        if is_there(self.path / "state") or not is_there(self.path / PUBLISHED):
+            return rounds_of(read_file(self.path / "state"))
+        try:
+            return int(json.loads(read_file(self.path / PUBLISHED))["rounds"])
+        except (ValueError, KeyError, TypeError):
+            raise StreamError(f"The stream's {PUBLISHED} is torn. Make the copy again.") from None
 
-    def only_writer(self) -> AbstractContextManager[None]:
-        """Be the only one who writes."""
-        return only_writer(self.path / "lock")
+    def only_writer(self, *, wait: bool = False) -> AbstractContextManager[None]:
+        """Be the only one who writes, at once or when it is our turn."""
+        return only_writer(self.path / "lock", wait=wait)
 
     def saved(self, settings: Settings, key: NoiseKey) -> Saved:
         """Return where the stream stands: as it is known, or read anew if somebody else has written since."""
@@ -83,11 +97,11 @@ class Folder:
             self._loaded = (mark, Saved.from_bytes(state, journal, kept, settings, key))
         return self._loaded[1]
 
-    def commit(self, before: Saved, after: Saved, record: bytes, release: Release | None) -> None:
+    def commit(
+        self, before: Saved, after: Saved, record: bytes, release: Release | None, time: datetime | None
+    ) -> None:
         """Make a round happen: all of it, or if anything fails, nothing; only the last step can fail too late."""
-        if release is not None:
-            body = replace(release, time=_NO_TIME, stamp=None).to_bytes()
-            replace_file(self._release(after.round), sealed(RELEASE, body))
+        self._history.log.append(_tag(self.key()), after.round, time, release)
         continue_journal(self.path / "journal", before.end, record)
         rename_into_place(self.path / "state", after.to_bytes())
         try:
@@ -114,18 +128,18 @@ class Folder:
         """See to it that the last round stays: what it released must not be released otherwise again."""
         make_entries_durable(self.path)
 
+    def history(self) -> History:
+        """Return what has been released up to now."""
+        return self._history.look(self.round())
+
     def release(self, number: int) -> Release:
         """Read the release after a round."""
-        path = self._release(number)
-        found = Release.from_bytes(unsealed(RELEASE, read_file(path)))
-        with told("read"):
-            time = datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
-        return replace(found, time=time, stamp=self.stamp())
+        return replace(self.history().release(number), stamp=self.stamp())
 
     def stamp(self) -> dict[str, str | int] | None:
         """Read which entry of a ledger it was paid with; None if no account paid."""
         path = self.path / "ledger.json"
-        if not path.exists():
+        if not is_there(path):
             return None
         try:
             found: dict[str, str | int] = json.loads(read_file(path))
@@ -133,13 +147,24 @@ class Folder:
             raise StreamError("The stream's ledger.json is torn. Restore the folder from a copy.") from None
         return found
 
+    @cached_property
+    def _history(self) -> History:
+        try:
+            tag = _tag(self.key())
+        except StreamError:
+            # Who reads does not need the key.
+            tag = None
+        return History(self.path, self.settings.item, tag)
+
     def _mark(self) -> tuple[int, ...]:
         with told("read"):
             found = (self.path / "state").stat()
         return found.st_ino, found.st_mtime_ns, found.st_size
 
-    def _release(self, number: int) -> Path:
-        return self.path / "releases" / f"{number:08d}"
+
+def _tag(key: NoiseKey) -> bytes:
+    """Return by what the records of a stream are known as its own."""
+    return key.secret("name of the stream")[:TAG_BYTES]
 
 
 def create(path: Path, settings: Settings, account: Payer | None) -> None:
@@ -180,10 +205,11 @@ def _fill(folder: Path, settings: Settings) -> None:
     key = NoiseKey.fresh()
     with told("written"):
         folder.chmod(PRIVATE_FOLDER)
-        (folder / "releases").mkdir(PRIVATE_FOLDER)
+        (folder / FOLDER).mkdir(PRIVATE_FOLDER)
     replace_file(folder / "settings.json", settings.to_bytes())
     replace_file(folder / "key", sealed(KEY, key.to_bytes()))
     replace_file(folder / "journal", b"")
+    replace_file(folder / FOLDER / LOG, b"")
     replace_file(folder / "state", Saved.start(settings, key).to_bytes())
 
 

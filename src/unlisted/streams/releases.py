@@ -6,7 +6,6 @@ release reads like one of Algorithm 1 with that noise and the round's threshold.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -21,7 +20,6 @@ from unlisted.noise import intervals
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.release.release import Release, item_columns
-from unlisted.streams.question import ROUND
 from unlisted.streams.settings import Settings
 
 
@@ -31,7 +29,8 @@ def released(settings: Settings, number: int, answer: Answer) -> Release:
     mechanism = settings.mechanism
     prefix = _about(settings, number)
     low, high = _ends(prefix, answer.counts)
-    numbers = {"count": answer.counts, "low": low, "high": high}
+    # What is shown was seen, so its count is 1 or more; noise may take a sticky one below that.
+    numbers = {"count": np.maximum(answer.counts, 1), "low": low, "high": high}
     # An empty release looks the same whatever the labels are that it does not show.
     labels = answer.labels if len(answer) else pa.nulls(0, pa.string())
     columns = {
@@ -111,22 +110,3 @@ def _ends(prefix: ThresholdHistogram, shown: NDArray[np.int64]) -> tuple[NDArray
     if not over.all():
         low[~over], high[~over] = intervals.plain(prefix.law, shown[~over])
     return low, high
-
-
-def joined(settings: Settings, releases: Iterable[tuple[int, Release]]) -> Release:
-    """Return several releases as one, with the column `round` in front; the plan is that of the last."""
-    number, parts = settings.release_every, []
-    for number, one in releases:
-        # What is empty may not know the type of its labels yet.
-        if len(one):
-            parts.append(one.table.add_column(0, ROUND, to_arrow(np.full(len(one), number))))
-    names = {ROUND: pa.int64(), **dict.fromkeys(settings.item, pa.string())}
-    names |= dict.fromkeys(("count", "low", "high"), pa.int64())
-    empty = pa.table({name: pa.nulls(0, kind) for name, kind in names.items()})
-    return Release(
-        pa.concat_tables(parts).combine_chunks() if parts else empty,
-        complete=True,
-        guarantee=settings.mechanism.guarantee(),
-        at_delta=settings.at_delta,
-        plan=plan_of(settings, number),
-    )

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
 from unlisted.mechanisms.continual.continual_histogram import Display
-from unlisted.privacy.guarantee import Budget, Guarantee
+from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import whole
 from unlisted.query.charging import Payer
 from unlisted.query.options import require_budget
 from unlisted.release.release import Release, promise
 from unlisted.streams import folder
-from unlisted.streams.folder import Folder
 from unlisted.streams.question import (
     PROTECTS_EVENTS,
     EventLevelWarning,
@@ -29,31 +29,24 @@ from unlisted.streams.question import (
     StreamQuestion,
     Unit,
 )
+from unlisted.streams.readable import ReadableStream
 from unlisted.streams.reading import nothing, offered
-from unlisted.streams.releases import joined, released
+from unlisted.streams.releases import released
 from unlisted.streams.rounds import Kept
 from unlisted.streams.saved import Saved
 from unlisted.streams.settings import Settings
-from unlisted.streams.windows import between, require_window
+from unlisted.streams.times import Moment, moment
 from unlisted.tables.count_query import LONGEST_LABEL
 from unlisted.tables.stopping import outcome_of
 
-if TYPE_CHECKING:
-    import altair
 
-
-class Stream:
+class Stream(ReadableStream):
     """A private running histogram in a folder.
 
     Guarantees: (ρ, δ) of `guarantee` for everything it ever releases, charged once, when it was created. A round
     is taken in once: brought again it gives the same release, and with other contents it is refused. Killed at any
     moment, it stands before the round or after it. One process writes at a time, any number may read.
     """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._folder = Folder(Path(path))
-        self._settings = self._folder.settings()
-        self._key = self._folder.key()
 
     @classmethod
     def create(
@@ -140,27 +133,15 @@ class Stream:
         """Open a stream that was created before, to push to it or to read its releases."""
         return cls(path)
 
-    @property
-    def settings(self) -> Settings:
-        """What the stream was created with."""
-        return self._settings
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What the whole life of the stream costs."""
-        return self._settings.mechanism.guarantee()
-
-    @property
-    def stamp(self) -> Mapping[str, str | int] | None:
-        """The entry of a ledger that it was paid with, as its receipts name it; None if no account paid."""
-        return self._folder.stamp()
-
-    @property
-    def round(self) -> int:
-        """How many rounds have been taken in."""
-        return self._folder.round()
-
-    def push(self, rows: Any, *, number: int | None = None, fill_gaps: bool = False) -> Release | None:
+    def push(
+        self,
+        rows: Any,
+        *,
+        number: int | None = None,
+        time: Moment | None = None,
+        fill_gaps: bool = False,
+        wait: bool = False,
+    ) -> Release | None:
         """Take in one round, and return its release; None if no release is due after it.
 
         Args:
@@ -168,9 +149,21 @@ class Stream:
                 "event" also counts that are bounded already: a mapping of item to count, or `ul.BoundedCounts`.
             number: which round it is, from 1; the next one unless said. A round that was taken in before gives the
                 same release again, and is refused with other contents.
+            time: when the round was: text such as 2026-03-01T15:00, a date or a datetime, UTC where it has no
+                zone. Now, unless said. A round is later than the one before it.
             fill_gaps: take the rounds that were left out as empty ones. A gap is refused otherwise.
+            wait: wait while another process writes to the stream, in place of being refused.
+
+        Examples:
+            >>> import pyarrow as pa
+            >>> asked = {"unit": "user", "items_per_event": 1, "rounds_per_user": 1}
+            >>> stream = ul.Stream.create("orders", rounds=24, budget=ul.Budget(epsilon=1, delta=1e-8), **asked)
+            >>> orders = pa.table({"user": range(901), "item": ["soup"] * 900 + ["my pin is 1234"]})
+            >>> [row["item"] for row in stream.push(orders, number=1, time="2026-03-01T00:00")]
+            ['soup']
         """
-        taken_in = outcome_of(lambda: self._taken_in(rows, number, fill_gaps=fill_gaps))
+        given = None if time is None else moment("time", time)
+        taken_in = outcome_of(lambda: self._taken_in(rows, number, given, fill_gaps=fill_gaps, wait=wait))
         if isinstance(taken_in, ChargedFailureError):
             raise ChargedFailureError("the round was not taken in, and nothing more was charged")
         if isinstance(taken_in, BaseException):
@@ -178,65 +171,28 @@ class Stream:
             raise taken_in
         return taken_in
 
-    def _taken_in(self, rows: Any, number: int | None, *, fill_gaps: bool) -> Release | None:
-        with self._folder.only_writer():
-            saved = self._folder.saved(self._settings, self._key)
+    def _taken_in(
+        self, rows: Any, number: int | None, given: datetime | None, *, fill_gaps: bool, wait: bool
+    ) -> Release | None:
+        key = self._folder.key()
+        with self._folder.only_writer(wait=wait):
+            saved = self._folder.saved(self._settings, key)
             wanted = saved.round + 1 if number is None else whole("number", number)
             self._require_turn(wanted, saved.round, fill_gaps=fill_gaps)
-            with offered(self._settings, rows, wanted, self._key) as round_:
+            time = self._folder.history().time_for(wanted, saved.round, given)
+            with offered(self._settings, rows, wanted, key) as round_:
                 digest = round_.digest()
                 kept = round_.within(saved.contributions, wanted) if wanted > saved.round else None
             if kept is None:
                 self._require_known(saved, wanted, digest)
                 return self._due(wanted)
             # Gaps are filled once the round behind them was read: what is refused must not use rounds up.
-            for missing in range(saved.round + 1, wanted):
+            while saved.round + 1 < wanted:
                 empty = nothing(self._settings)
-                saved = self._happened(saved, missing, empty.digest(), empty.within(saved.contributions, missing))
-            self._happened(saved, wanted, digest, kept)
+                within = empty.within(saved.contributions, saved.round + 1)
+                saved = self._happened(saved, empty.digest(), within, time=None)
+            self._happened(saved, digest, kept, time=time)
             return self._due(wanted)
-
-    def release(self, number: int) -> Release:
-        """Return the release after a round, as it was released."""
-        every, last = self._settings.release_every, self.round
-        if whole("number", number) > last or number % every:
-            allowed = f"one of the {last // every} rounds with a release, up to {last}"
-            hint = "" if every == 1 else f"There is a release after every {every} rounds."
-            raise InvalidArgumentError("number", number, allowed, hint)
-        return self._folder.release(number)
-
-    def releases(self) -> Iterator[tuple[int, Release]]:
-        """Yield every release so far, with its round."""
-        every = self._settings.release_every
-        for number in range(every, self.round + 1, every):
-            yield number, self._folder.release(number)
-
-    def last(self, rounds: int, *, at: int | None = None) -> Release:
-        """Return the counts of the last so many rounds, from what was released: it costs nothing more.
-
-        Args:
-            rounds: how many rounds, such as 24 for a day of an hourly stream; all of them if there were fewer, in
-                the stream or in its present window.
-            at: the last round that counts, from 1; the latest release unless said.
-        """
-        every = self._settings.release_every
-        now = self.round // every * every if at is None else whole("at", at)
-        latest = self.release(now)
-        before = now - whole("rounds", rounds)
-        if before <= self._settings.window_of(now) * self._settings.counted_rounds:
-            return between(self._settings, None, (now, latest))
-        require_window(self._settings, before, now)
-        return between(self._settings, (before, self.release(before)), (now, latest))
-
-    def export(self) -> Release:
-        """Return all releases so far as one, with the column `round` in front."""
-        return joined(self._settings, self.releases())
-
-    def chart(self, items: Iterable[Any] | None = None, most: int = 10) -> altair.LayerChart:
-        """Draw running counts with their error bands: of these items, or of the largest of the last release."""
-        from unlisted.release.charts import stream_chart  # noqa: PLC0415 - an extra
-
-        return stream_chart(self.export(), None if items is None else list(items), whole("most", most))
 
     def sink(self, after: int = 0) -> Callable[[Any, int], None]:
         """Return a function for Spark's `foreachBatch`: micro-batch b, from 0, becomes round `after` + b + 1.
@@ -281,12 +237,12 @@ class Stream:
         """Return the release after a round, if one is due."""
         return None if number % self._settings.release_every else self._folder.release(number)
 
-    def _happened(self, saved: Saved, number: int, digest: bytes, kept: Kept) -> Saved:
+    def _happened(self, saved: Saved, digest: bytes, kept: Kept, *, time: datetime | None) -> Saved:
         """Do a round and make it last."""
-        saved = saved.in_window(self._settings, number, self._key)
+        saved = saved.in_window(self._settings, saved.round + 1, self._folder.key())
         counts, contributions = kept
         running, answer = self._settings.mechanism.step(saved.running, counts)
         after, record = saved.after(running, contributions, digest)
-        release = None if answer is None else released(self._settings, number, answer)
-        self._folder.commit(saved, after, record, release)
+        release = None if answer is None else released(self._settings, after.round, answer)
+        self._folder.commit(saved, after, record, release, time)
         return after

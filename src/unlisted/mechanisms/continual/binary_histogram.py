@@ -18,6 +18,7 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.continual.binary_tree import (
     largest_popcount,
     most_squares,
+    shared_nodes,
     spread_by_popcount,
     steps_with_popcount,
 )
@@ -135,6 +136,10 @@ class RunningHistogram(ContinualHistogram):
         draws = self.ones_after(rounds)
         law = _shared(draws * self.law.variance)
         return StepNoise(law, f"{law}, of {draws} draws added up" if draws > 1 else f"{law}, of one draw")
+
+    def covariance(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how the noise of releases varies together: by the nodes that they share."""
+        return shared_nodes(rounds // self.every).astype(np.float64) * float(self.law.variance)
 
     def noise_between(self, before: int, now: int) -> DiscreteGaussian:
         """Return about the noise on what the rounds between two releases brought: of nodes that only one has."""

@@ -30,6 +30,18 @@ def largest_popcount(steps: int) -> int:
     return (steps + 1).bit_length() - 1
 
 
+def shared_nodes(steps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many nodes each two prefixes have in common: the ones that both begin with, in binary."""
+    first = np.minimum.outer(steps, steps)
+    differ = np.bitwise_xor.outer(steps, steps)
+    # All digits below the first that differs, and that one, are taken out.
+    for shift in (1, 2, 4, 8, 16, 32):
+        differ |= differ >> shift
+    digits = np.unpackbits((first & ~differ).view(np.uint8).reshape(len(steps), len(steps), 8), axis=2)
+    ones: NDArray[np.int64] = digits.sum(axis=2, dtype=np.int64)
+    return ones
+
+
 def steps_with_popcount(ones: int, steps: int) -> int:
     """Return how many of the steps 1 … L have so many ones in binary."""
     found, seen = 0, 0

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts, add_noise
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
@@ -83,6 +84,10 @@ class ContinualHistogram(ABC):
     @abstractmethod
     def noise_after(self, rounds: int) -> StepNoise:
         """Return the noise of the release after so many rounds."""
+
+    @abstractmethod
+    def covariance(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return about how the noise of the releases after some rounds varies together, to smooth them."""
 
     @abstractmethod
     def noise_between(self, before: int, now: int) -> DiscreteGaussian:

@@ -36,6 +36,7 @@ from unlisted.privacy.numbers import whole
 from unlisted.privacy.sensitivity import Sensitivity
 
 _COARSEST = 2
+_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,17 @@ class CorrelatedHistogram(ContinualHistogram):
         width = response(self.recursion, self.steps).widths[class_of(rounds // self.every)]
         law = _about(self.law.variance * width.squares / (1 << 2 * self.recursion.grid))
         return StepNoise(law, f"correlated {law}")
+
+    def covariance(self, rounds: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how the noise of releases varies together: by the draws that they share, and how much of each."""
+        steps, variance = rounds // self.every, float(self.law.variance / (1 << 2 * self.recursion.grid))
+        beta, last = _responses(self.recursion, self.steps), int(steps.max(initial=0))
+        together = np.eye(len(steps)) / 12
+        for first in range(0, last, _AT_ONCE):
+            ages = steps[:, None] - 1 - np.arange(first, min(first + _AT_ONCE, last))
+            part = np.where(ages >= 0, beta[np.maximum(ages, 0)], 0.0)
+            together += variance * (part @ part.T)
+        return together
 
     def noise_between(self, before: int, now: int) -> DiscreteGaussian:
         """Return about the noise on what the rounds between two releases brought.

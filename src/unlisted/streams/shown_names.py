@@ -1,0 +1,84 @@
+"""The labels that a stream has shown so far, each with its number: releases name them by it."""
+
+from __future__ import annotations
+
+import io
+import zlib
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from unlisted.mechanisms.continual.label_table import Column, LabelTable
+
+Numbers = NDArray[np.int64]
+
+
+class MissingNamesError(Exception):
+    """A number has no name: the record that had it is damaged."""
+
+
+class ShownNames:
+    """Labels in the order in which they were shown first. Immutable: `with_names` returns a longer one.
+
+    Numbers are given once. Where a part of the log is damaged, its names are missing, and the rest keep theirs.
+    """
+
+    def __init__(self, labels: LabelTable | None = None, numbers: Column[np.int64] | None = None) -> None:
+        self._labels = labels or LabelTable()
+        self._numbers = numbers or Column(np.zeros(0, dtype=np.int64))
+
+    @property
+    def end(self) -> int:
+        """The number that the next new label gets."""
+        return int(self._numbers.values[-1]) + 1 if len(self._numbers) else 0
+
+    @property
+    def type(self) -> pa.DataType | None:
+        """The type of the labels, None before the first one."""
+        return self._labels.type
+
+    def with_names(self, labels: pa.Array, first: int) -> ShownNames:
+        """Return the names with those labels that are new, which have the numbers from `first` on."""
+        new = labels.slice(max(0, self.end - first))
+        if not len(new):
+            return self
+        numbers = np.arange(first + len(labels) - len(new), first + len(labels))
+        return ShownNames(self._labels.appended(new), self._numbers.appended(numbers))
+
+    def with_shown(self, labels: pa.Array, first: int = 0) -> ShownNames:
+        """Return the names with all labels of a release; what is new gets the next numbers, from `first` on."""
+        unknown = np.flatnonzero(self._labels.rows_of(labels) < 0)
+        return self.with_names(labels.take(pa.array(unknown)), max(first, self.end)) if len(unknown) else self
+
+    def numbers_of(self, labels: pa.Array) -> Numbers:
+        """Return the number of every label, -1 for those that were never shown."""
+        rows = self._labels.rows_of(labels)
+        found = np.full(len(rows), -1, dtype=np.int64)
+        found[rows >= 0] = self._numbers.values[rows[rows >= 0]]
+        return found
+
+    def take(self, numbers: Numbers) -> pa.Array:
+        """Return the labels that have these numbers."""
+        known = self._numbers.values
+        rows = np.searchsorted(known, numbers)
+        if len(numbers) and (rows[-1] >= len(known) or not np.array_equal(known[rows], numbers)):
+            raise MissingNamesError
+        return self._labels.take(rows)
+
+    def to_bytes(self, first: int) -> bytes:
+        """Return the names with the numbers from `first` on, as bytes; nothing if there are none."""
+        rows = np.flatnonzero(self._numbers.values >= first)
+        if not len(rows):
+            return b""
+        buffer = io.BytesIO()
+        table = pa.table({"label": self._labels.take(rows)})
+        with pa.ipc.new_stream(buffer, table.schema) as stream:
+            stream.write_table(table)
+        return zlib.compress(buffer.getvalue())
+
+
+def labels_in(data: bytes) -> pa.Array:
+    """Return the labels of what `to_bytes` wrote."""
+    with pa.ipc.open_stream(zlib.decompress(data)) as stream:
+        return pa.concat_arrays(stream.read_all().column("label").chunks)
