@@ -41,6 +41,9 @@ def renewed(page: str) -> str:
 
 @cache
 def _tables(script: str) -> dict[str, str]:
+    root = str(PAGES.parent)
+    if root not in sys.path:  # scripts may import from bench
+        sys.path.append(root)
     made: dict[str, str] = runpy.run_path(str(SCRIPTS / script))["tables"]()
     return made
 

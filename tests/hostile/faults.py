@@ -59,7 +59,7 @@ def _when_there(*, at_columns: Callable[[], None] = _silent, at_rows: Callable[[
             table = ask(rows)
             if holds_villain(rows):
                 wrong: Any = _Wrapped(table.engine, at_columns, at_rows)
-                return Table(wrong, table.user, table.source, table.types)
+                return Table(wrong, table.user, table.source, table.reading)
             return table
 
         return asked

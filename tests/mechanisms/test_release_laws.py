@@ -178,7 +178,7 @@ def noise() -> list[np.ndarray]:
     state, found = mechanism.start(NoiseKey(bytes(range(32)))), []
     for one in (alike(10, 20_000), alike(0, 1), alike(0, 1), alike(0, 1)):
         state, _ = mechanism.step(state, one)
-        found.append(state.noise())
+        found.append(state.noise.on_counts())
     return found
 
 
@@ -205,5 +205,5 @@ class TestRunning:
         state = mechanism.start(NoiseKey(bytes(32)))
         for one in (alike(0, 1), alike(0, 1), alike(10, 20_000)):
             state, _ = mechanism.step(state, one)
-        accepts(g_test(state.noise(), summed(mass_of(NODE), 2)))
-        rejects(g_test(state.noise(), summed(mass_of(NODE), 1)))
+        accepts(g_test(state.noise.on_counts(), summed(mass_of(NODE), 2)))
+        rejects(g_test(state.noise.on_counts(), summed(mass_of(NODE), 1)))

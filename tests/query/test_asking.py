@@ -215,7 +215,7 @@ def test_an_item_named_like_a_column_of_the_answer_is_told_how_to_be_renamed() -
         (b"table.csv", {}, "source"),
         ({"user": [1]}, {}, "source"),
         (pa.Table, {}, "source"),
-        ("table.xlsx", {}, "source"),
+        ("table.docx", {}, "source"),
         ("table", {}, "source"),
         ("", {}, "source"),
         ("table.csv", {"user": 5}, "user"),
@@ -223,7 +223,7 @@ def test_an_item_named_like_a_column_of_the_answer_is_told_how_to_be_renamed() -
         ("table.csv", {"types": "age=int"}, "types"),
         ("table.csv", {"types": {"age": "integer"}}, "types['age']"),
         ("table.csv", {"table": "t"}, "table"),
-        ("table.parquet", {"types": {"age": "int"}}, "types"),
+        ("table.parquet", {"sep": ";"}, "sep"),
         ("table.duckdb", {}, "table"),
         (pa.table({"user": [1]}), {"table": "t"}, "table"),
         (pa.table({"user": [1]}), {"types": {"user": "int"}}, "types"),
@@ -233,6 +233,19 @@ def test_a_wrong_source_is_refused(source: Any, keywords: dict[str, Any], argume
     with pytest.raises(ul.InvalidArgumentError) as refusal:
         ul.table(source, **({"user": "user"} | keywords))
     assert refusal.value.argument == argument
+
+
+def test_types_of_a_file_that_has_its_own_are_refused_before_a_row_is_read(tmp_path: Path) -> None:
+    """Not sooner: a folder on the way to a file may be a column, whose type is declared."""
+    path = tmp_path / "table.parquet"
+    pq.write_table(pa.table({"user": list(range(99)), "age": ["5"] * 99}), path)
+    data = bytearray(path.read_bytes())
+    data[4:200] = bytes(196)
+    path.write_bytes(data)
+    plan = ul.table(path, user="user", types={"age": "int"}).histogram("age", budget=BUDGET, items_per_user=BOUND)
+    with pytest.raises(ul.InvalidArgumentError, match="left out for a Parquet file") as refusal:
+        plan.run()
+    assert refusal.value.argument == "types"
 
 
 @pytest.mark.parametrize(

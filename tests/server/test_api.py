@@ -220,14 +220,18 @@ def test_labels_come_without_counts_or_order(service: Running, book: Ledger):
     assert verify(book, [service.ask(f"{place}/receipt").json()]) == []
 
 
-def test_a_ranking_finds_labels_first_only_for_callers_who_say_so(service: Running):
+def test_a_ranking_finds_labels_first_unless_callers_say_otherwise(service: Running):
     def mechanism(**more: object) -> str:
         preview = service.ask("/v1/datasets/searches/preview", {**TOP, "k": 500, **more}).json()
         return str(preview["plan"]["mechanism"])
 
-    assert mechanism() == "top_k"
-    assert mechanism(method="auto") == "top_k"
-    assert mechanism(items_per_user=1) == "label_ranking"
+    # So many draws leave little ε to each: Gumbel noise would need many more users.
+    assert mechanism() == "found_top_k"
+    assert mechanism(method="auto") == "found_top_k"
+    assert mechanism(items_per_user=1) == "found_top_k"
+    assert mechanism(k=3) == "top_k"
+    assert mechanism(fetch=5000) == "top_k"
+    assert mechanism(method="gumbel") == "top_k"
     assert mechanism(items_per_user=1, method="gumbel") == "top_k"
     assert mechanism(method="labels") == "label_ranking"
 

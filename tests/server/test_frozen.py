@@ -163,7 +163,7 @@ def test_the_console_refuses_a_frozen_question_with_its_words(service: Inside, r
     ana = Stranger(service.app)
     ana.sign_in(service.key)
     draft = {"item": "query", "question": "histogram", "epsilon": "0.7", "delta": "1e-8", "items_per_user": "1"}
-    draft |= {"count": "users", "noise": "auto", "method": "auto", "token": ana.token}
+    draft |= {"count": "users", "noise": "auto", "counting": "auto", "token": ana.token}
     freeze(service, rows)
     reply = ana.post("/datasets/searches/answers", draft)
     assert reply.status_code == 403

@@ -80,7 +80,7 @@ def test_a_user_is_in_so_many_windows_with_so_many_items(tmp_path: Path) -> None
         totals = []
         for at, stream in enumerate(streams):
             stream.push(rows_of(*[pair for pair in pairs if at == 0 or pair[0] != 0]))
-            running = stream._folder.saved(stream.settings, stream._key).running
+            running = stream._folder.saved(stream.settings, stream._folder.key()).running
             names = running.labels.take(running.totals.argsort()).to_pylist()
             totals.append(Counter(dict(zip(names, sorted(running.totals.tolist()), strict=True))))
             streams[at] = Stream.open(paths[at])

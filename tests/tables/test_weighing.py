@@ -207,7 +207,7 @@ def test_a_server_without_temporary_tables_weighs_the_same(
 ) -> None:
     rows = crowd()
     source = MAKERS["postgres"](rows, tmp_path, request).table("user")
-    monkeypatch.setattr("unlisted.tables.engines.postgres._can_make_temporary_tables", lambda _: False)
+    monkeypatch.setattr("unlisted.tables.engines.postgres.engine._can_make_temporary_tables", lambda _: False)
     plain = in_memory(reference.pairs(rows.to_pylist(), "user", ("item",)))
     with weighed(source, question("item"), SECRET) as oracle:
         for weighing in WEIGHINGS.values():

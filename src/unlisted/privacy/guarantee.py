@@ -12,8 +12,10 @@ from fractions import Fraction
 from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.convert import delta_cks_up, epsilon_cks_up
 from unlisted.privacy.numbers import Number, exact, failure_probability, not_negative, positive, whole
+from unlisted.privacy.rounding import round_down
 
 LARGEST_BUDGET = 10**6
+_EVEN_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,10 @@ class Guarantee:
         if self.rho == 0 and self.delta <= total:
             found.append(Fraction(0))
         elif self.delta < total < 1:
-            found.append(epsilon_cks_up(self.rho, total - self.delta))
+            converted = epsilon_cks_up(self.rho, total - self.delta)
+            # A budget used to its last digit was proved by δ; by ε, rounding alone would say a little more.
+            even = round_down(converted, _EVEN_DIGITS)
+            found.append(even if self.implies(even, total) else converted)
         if not found:
             raise InvalidArgumentError(
                 "at_delta", at_delta, f"above {float(self.delta):.6g} and below 1", "ε needs a δ of its own."

@@ -246,7 +246,13 @@ class TestCalibration:
         assert LABELS_SHARE + SIZES_SHARE + COUNTS_SHARE == 1
         described = chosen.describe()
         shares = {"labels": 0.7, "sizes": 0.01, "counts": 0.29}
-        assert described.parameters == {"items_looked_at": 100, "shares_of_rho": shares}
+        rounds = [0.014, 0.14, 0.546]
+        assert sum(rounds) == pytest.approx(shares["labels"])
+        assert described.parameters == {
+            "items_looked_at": 100,
+            "shares_of_rho": shares,
+            "shares_of_rounds": rounds,
+        }
         assert described.name == "find_then_count"
 
     def test_one_shot_needs_less_than_the_way_through_rho(self) -> None:
