@@ -125,6 +125,10 @@ class CoinHistogram(Mechanism[BoundedCounts | CountProfile]):
         """Return what the labels that both neighbours have cost."""
         return self.histogram.price()
 
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002
+        """Return the μ² of the labels that both neighbours have."""
+        return self.histogram.mu_squared()
+
     def escape(self) -> Fraction:
         """Bound from above the chance that a label only one neighbour has is released."""
         return any_of_up(self._one_escape(), self.sensitivity.require_items("A histogram"))
@@ -179,6 +183,6 @@ def _most_lowered(histogram: ThresholdHistogram, budget: Budget) -> int:
         return 0
     lowered, steps = 0, _COSTLY_STEPS if histogram.knows_delta else _STEPS
     for bit in range(COIN_BITS - 1, COIN_BITS - 1 - steps, -1):
-        if budget.allows(CoinHistogram(histogram, lowered | 1 << bit).guarantee()):
+        if budget.allows(CoinHistogram(histogram, lowered | 1 << bit).full_guarantee()):
             lowered |= 1 << bit
     return lowered

@@ -26,6 +26,7 @@ from unlisted.mechanisms.lazy_tail import SELDOM
 from unlisted.mechanisms.mechanism import Accuracy, AllCounts, Answer, Description, Interval, Mechanism, all_needed
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.discrete_laplace import LARGEST_SCALE, DiscreteLaplace
+from unlisted.noise.gaussian_dp import mu_squared_of_epsilon_up
 from unlisted.noise.intervals import Shown, given_log_shown
 from unlisted.noise.on_counts import noise_price, with_escape
 from unlisted.noise.truncated_laplace import LARGEST_REACH, TruncatedLaplace
@@ -137,6 +138,10 @@ class TruncatedHistogram(Mechanism[BoundedCounts | CountProfile]):
     def price(self) -> Guarantee:
         """Return what outcomes cost that both neighbours have."""
         return noise_price(DiscreteLaplace(self.scale), self.labels, self.sensitivity.count)
+
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002
+        """Return the μ² of labels each of which is (ε₁, δ₁)-DP."""
+        return self.labels * mu_squared_of_epsilon_up(self.one_epsilon)
 
     def escape(self) -> Fraction:
         """Bound from above the chance of an outcome that the other neighbour has not; it is at most δ."""

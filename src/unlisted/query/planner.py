@@ -7,8 +7,9 @@ a number in it, `bench/utility/labels.py` and `bench/utility/top_methods.py` pri
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from unlisted.counts.weights import Weighing
 from unlisted.errors import InvalidArgumentError
@@ -25,7 +26,7 @@ from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import positive
 from unlisted.query import questions
-from unlisted.query.charging import Payer
+from unlisted.query.charging import Payer, require_payer
 from unlisted.query.data import Data
 from unlisted.query.options import require_budget
 from unlisted.query.plan import Plan
@@ -43,16 +44,25 @@ LABELS_ARE_BETTER = 9
 label needs: where the label gets in even if its users have eighty items each."""
 
 AnyMechanism = Mechanism[Any]
+AnyQuestion = TypeVar("AnyQuestion", bound=questions.Question)
 
 
 def plan_of(question: questions.Question, data: Data | None = None, account: Payer | None = None) -> Plan:
-    """Choose and calibrate a mechanism. An account counts ρ; without one the budget is spent at once."""
-    found = calibrated(question, one_shot=account is None)
+    """Choose and calibrate a mechanism. An account counts ρ or μ²; without one the budget is spent at once."""
+    found = calibrated(counted_for(question, account), one_shot=account is None)
     return make_plan(question.kind, question.counted, found, at_delta_of(question), data).paid_by(account)
 
 
+def counted_for(question: AnyQuestion, account: Payer | None) -> AnyQuestion:
+    """Return a question whose budget is to be added up as the account does that pays."""
+    payer = require_payer(account)
+    if payer is None or question.budget is None:
+        return question
+    return replace(question, budget=question.budget.counted_by(payer.accounting))
+
+
 def calibrated(question: questions.Question, *, one_shot: bool = True) -> Calibrated[AnyMechanism]:
-    """Choose and calibrate a mechanism; `one_shot` says that no account, which counts ρ, will pay."""
+    """Choose and calibrate a mechanism; `one_shot` says that no account, which adds up, will pay."""
     return _CALIBRATED[type(question)](question, one_shot)
 
 

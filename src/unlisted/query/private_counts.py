@@ -30,7 +30,7 @@ from unlisted.query.charging import Payer
 from unlisted.query.data import Data, Rehearsal
 from unlisted.query.options import read_fetched, require_budget, require_items
 from unlisted.query.plan import Plan
-from unlisted.query.planner import at_delta_of, gumbel_ranking, make_plan
+from unlisted.query.planner import at_delta_of, counted_for, gumbel_ranking, make_plan
 from unlisted.query.questions import Fetch, Item, Question, RankingMethod, priced_by
 from unlisted.tables.count_query import CountQuery, item_names
 
@@ -97,9 +97,9 @@ class PrivateCounts:
         """
         counts = self._counts
         self._require_all("A histogram")
-        question = self._asked(questions.Histogram, budget=budget, noise=noise)
+        question = counted_for(self._asked(questions.Histogram, budget=budget, noise=noise), account)
         found = ThresholdHistogram.for_budget(
-            require_budget(budget),
+            require_budget(question.budget),
             counts.sensitivity,
             question.noise,
             counts.minimum_count,
@@ -125,9 +125,10 @@ class PrivateCounts:
         """
         counts = self._counts
         fetched = self._within(read_fetched("fetch", fetch if fetch is not None else counts.fetched or 1000))
-        question = self._asked(questions.TopHistogram, budget=budget, fetch=fetched, noise=noise)
+        asked = self._asked(questions.TopHistogram, budget=budget, fetch=fetched, noise=noise)
+        question = counted_for(asked, account)
         found = TopHistogram.for_budget(
-            require_budget(budget), counts.sensitivity, fetched, question.noise, counts.ties
+            require_budget(question.budget), counts.sensitivity, fetched, question.noise, counts.ties
         )
         return self._plan(question, found).paid_by(account)
 
@@ -164,9 +165,8 @@ class PrivateCounts:
         declared = self._counts.fetched
         if fetch is None and declared is not None:
             fetch = declared
-        question = self._asked(
-            questions.Top, k=k, budget=budget, fetch=fetch, counts=counts, method=method, **each
-        )
+        asked = self._asked(questions.Top, k=k, budget=budget, fetch=fetch, counts=counts, method=method, **each)
+        question = counted_for(asked, account)
         if question.fetched is None:
             self._require_all("A ranking of all counts")
         else:

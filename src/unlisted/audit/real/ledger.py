@@ -40,7 +40,7 @@ def ledger_subject(name: str, folder: Path, total: ResultsBudget, ask: Ask, pair
                 answers = (*answers, REFUSED)
         return answers
 
-    return Subject(name, total.amount.guarantee(), lambda: pairs, run)
+    return Subject(name, total.amount(ZCDP).guarantee(), lambda: pairs, run)
 
 
 def pay_what_you_get(folder: Path) -> Subject:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal, TypedDict, Unpack
@@ -22,7 +22,7 @@ from unlisted.mechanisms.continual.stream_state import RunningState
 from unlisted.mechanisms.mechanism import Answer
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
-from unlisted.noise.on_counts import noise_price, with_escape
+from unlisted.noise.on_counts import noise_mu_squared, noise_price, with_escape
 from unlisted.privacy.calibrate import Calibrated, Family, calibrate
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.numbers import whole
@@ -114,6 +114,16 @@ class RunningHistogram:
         squares = most_squares(self.rounds_per_unit, self.steps, self.every)
         # A count that moves by r·Δ∞ costs as much as r² counts that move by Δ∞: ρ goes by squares.
         return noise_price(self.law, items * squares, self.sensitivity.count)
+
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002
+        """Return the μ² of those nodes: it goes by squares too, and no more counts move than their squares."""
+        items = self.sensitivity.require_items("A running histogram")
+        moved = items * most_squares(self.rounds_per_unit, self.steps, self.every)
+        return noise_mu_squared(self.law, moved, self.sensitivity.count)
+
+    def full_guarantee(self) -> Guarantee:
+        """Return `guarantee()` with its μ² beside it."""
+        return replace(self.guarantee(), mu_squared=self.mu_squared())
 
     def escape(self) -> Fraction:
         """Bound from above the chance that a label only one unit holds is shown in any release.

@@ -26,6 +26,7 @@ from unlisted.mechanisms.mechanism import PERCENTS, Accuracy, AllCounts, Answer,
 from unlisted.noise import lazy
 from unlisted.noise.binomial import binomial, subset
 from unlisted.noise.bits import Bits, fresh_bits
+from unlisted.noise.gaussian_dp import mu_squared_of_epsilon_up
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.convert import rho_of_epsilon_up
 from unlisted.privacy.encoding import Notation
@@ -106,6 +107,10 @@ class OptimalLabels(Mechanism[BoundedCounts | CountProfile]):
         """Return the ceiling of what a release costs; it is also what each one costs."""
         rho = _coordinates(self.sensitivity) * rho_of_epsilon_up(self.one_epsilon)
         return Guarantee(rho, self.delta, EpsilonDelta(self.epsilon, self.delta))
+
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002
+        """Return the μ² of labels each of which is (ε₁, δ₁)-DP."""
+        return _coordinates(self.sensitivity) * mu_squared_of_epsilon_up(self.one_epsilon)
 
     def chance(self, users: int) -> Fraction:
         """Return the exact chance that a label of so many users is released."""
