@@ -73,7 +73,7 @@ def _question(schema: dict[str, Any]) -> Iterator[str]:
 
 def main(arguments: list[str]) -> int | str:
     """Write or check."""
-    from unlisted.server.description import api_description  # noqa: PLC0415 - an extra
+    from unlisted.server.api.routes import api_description  # noqa: PLC0415 - an extra
 
     page = "\n".join(lines(api_description())) + "\n"
     if "--check" in arguments:

@@ -25,7 +25,7 @@ import pyarrow as pa
 from bench.scale.peak import peak_bytes
 
 import unlisted as ul
-from unlisted.tables.engines import duckdb as engine
+from unlisted.tables.engines.duckdb import engine
 
 
 class Outside:

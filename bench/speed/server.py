@@ -37,9 +37,9 @@ from fastapi.responses import Response
 from unlisted.demo.searches import searches
 from unlisted.ledger.ledger import Ledger
 from unlisted.privacy.guarantee import Budget
-from unlisted.server.keys import KeyRing
-from unlisted.server.watch import NO_TELEMETRY
-from unlisted.server.wire import QuestionBody
+from unlisted.server.api.schemas import QuestionBody
+from unlisted.server.auth import KeyRing
+from unlisted.server.observability import NO_TELEMETRY
 
 CLIENTS, REQUESTS, RELEASES, AT_ONCE = 8, 100, 8, 2
 ROUNDS = 5

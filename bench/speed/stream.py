@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from bench.measure import Target, print_header, print_table, times
-from tests.mechanisms.running_twin import plainly
+from tests.mechanisms.continual.binary_reference import plainly
 
 from unlisted.privacy.guarantee import Budget
 from unlisted.streams.folder import Folder

@@ -17,11 +17,11 @@ OPENS_THE_DOOR = {"noise/bits.py", "noise/keyed.py"}
 """May ask the operating system for the bits of noise."""
 
 NAMES_THINGS = {
-    "cli/writing.py": "names of files that are renamed once they are complete",
+    "cli/output.py": "names of files that are renamed once they are complete",
     "query/remote_table.py": "idempotency keys: names of requests",
     "server/console/ask.py": "idempotency keys: names of requests",
     "server/console/sessions.py": "secrets of sessions and forms",
-    "server/keys.py": "keys that are shown once and kept hashed",
+    "server/auth.py": "keys that are shown once and kept hashed",
     "tables/engines/spark.py": "names of temporary views in a session that others use too",
 }
 """May ask the operating system for bits that are names or passwords and never noise, with the reason."""

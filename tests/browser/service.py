@@ -18,9 +18,9 @@ from tests.server.running import HIDDEN_LABEL, PATIENCE_SECONDS, SERVE, make_sou
 
 from unlisted.ledger.ledger import Ledger
 from unlisted.privacy.guarantee import Budget
+from unlisted.server.auth import KeyRing
 from unlisted.server.config import read_config
-from unlisted.server.keys import KeyRing
-from unlisted.server.opening import open_datasets
+from unlisted.server.startup import open_datasets
 from unlisted.streams.stream import Stream
 
 USERS = 500

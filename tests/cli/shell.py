@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.csv
-from tests.kitchen import cooked
+from tests.fixtures.kitchen import cooked
 from typer.testing import CliRunner
 
 from unlisted.cli.main import application

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.cli.shell import Done, unlisted
-from tests.tables.engines import installed
+from tests.tables.fixtures.engines import installed
 
 from unlisted.demo.searches import sensitive
 

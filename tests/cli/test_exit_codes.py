@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import typer
 from tests.cli.shell import Done, finished, process, unlisted
-from tests.kitchen import BOUND, PLANTED, SHELL, cooked
+from tests.fixtures.kitchen import BOUND, PLANTED, SHELL, cooked
 
 from unlisted.cli import main
 from unlisted.cli.exits import exits

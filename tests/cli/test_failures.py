@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cli.shell import unlisted
 from tests.cli.test_ledger_verbs import SHARE, TOTAL, ask, refused, said, shown
-from tests.kitchen import SHELL, cooked
+from tests.fixtures.kitchen import SHELL, cooked
 
 from unlisted.errors import UncertainError
 from unlisted.ledger.store import Store

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.shell import unlisted
-from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, SHELL, asked
+from tests.fixtures.kitchen import BOUND, BUDGET, COMMON, PLANTED, SHELL, asked
 
 HISTOGRAM = (*SHELL, "--items-per-user", BOUND)
 

@@ -18,7 +18,7 @@ from unlisted.cli.exits import Verbs
 from unlisted.cli.key import key
 from unlisted.cli.serve import serve
 from unlisted.ledger.ledger import Ledger
-from unlisted.server.keys import KeyRing
+from unlisted.server.auth import KeyRing
 
 app = typer.Typer(cls=Verbs)
 app.add_typer(key, name="key")

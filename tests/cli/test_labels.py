@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.cli.shell import unlisted
-from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, SHELL, asked
-from tests.tables.engines import installed
+from tests.fixtures.kitchen import BOUND, BUDGET, COMMON, PLANTED, SHELL, asked
+from tests.tables.fixtures.engines import installed
 
 QUESTION = (*SHELL, "--items-per-user", BOUND)
 FOUND = sorted(COMMON)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import Connection
 from tests.cli.shell import Done, finished, unlisted
-from tests.kitchen import BOUND, COMMON, SHELL, cooked
+from tests.fixtures.kitchen import BOUND, COMMON, SHELL, cooked
 
 import unlisted as ul
 from unlisted.ledger.account import Account

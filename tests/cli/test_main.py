@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.shell import finished, unlisted
-from tests.kitchen import BOUND, SHELL
+from tests.fixtures.kitchen import BOUND, SHELL
 
 import unlisted as ul
 

@@ -16,13 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 import typer
 from tests.cli.shell import unlisted
-from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, SHELL, histogram
-from tests.tables.engines import installed
+from tests.fixtures.kitchen import BOUND, BUDGET, COMMON, PLANTED, SHELL, histogram
+from tests.tables.fixtures.engines import installed
 
 import unlisted as ul
 from unlisted.cli.options import Format, OutputOptions
-from unlisted.cli.output import check_writable, write_release
-from unlisted.cli.writing import may_be_written, write_file
+from unlisted.cli.output import check_writable, may_be_written, write_file, write_release
 from unlisted.release.export import as_csv, as_json
 
 QUESTION = (*SHELL, "--items-per-user", BOUND)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.shell import unlisted
-from tests.kitchen import BOUND, SHELL
-from tests.tables.engines import installed
+from tests.fixtures.kitchen import BOUND, SHELL
+from tests.tables.fixtures.engines import installed
 
 BUDGET = ("--epsilon", "6", "--delta", "1e-9")
 VERBS: dict[str, tuple[object, ...]] = {

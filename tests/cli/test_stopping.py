@@ -14,10 +14,10 @@ import pytest
 from tests.cli.shell import Done, unlisted
 
 import unlisted as ul
-from unlisted.cli.stopping import stoppable
+from unlisted.cli.exits import stoppable
 from unlisted.errors import ChargedFailureError
 from unlisted.release.release import short_up
-from unlisted.tables.cancelling import Cancellation, Interrupt
+from unlisted.tables.stopping import Cancellation, Interrupt
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="only POSIX systems send interrupts to a process")
 

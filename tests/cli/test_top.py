@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.shell import unlisted
-from tests.kitchen import BOUND, BUDGET, COMMON, SHELL, asked
+from tests.fixtures.kitchen import BOUND, BUDGET, COMMON, SHELL, asked
 
 
 def test_a_ranking_has_ranks_and_no_counts(rows: Path) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.cli.shell import unlisted
-from tests.kitchen import BOUND, BUDGET, COMMON, SHELL, asked
+from tests.fixtures.kitchen import BOUND, BUDGET, COMMON, SHELL, asked
 
 QUESTION = (*SHELL, "--items-per-user", BOUND)
 

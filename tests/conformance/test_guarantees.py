@@ -10,7 +10,7 @@ from operator import add
 
 import pytest
 from tests.conformance.registry import SUBJECTS, Knob, Move, Subject, Weighed, those
-from tests.known_bits import KnownBits
+from tests.fixtures.known_bits import KnownBits
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.mechanisms.mechanism import Mechanism

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.conformance.registry import ONE, Subject, those
-from tests.known_bits import KnownBits
+from tests.fixtures.known_bits import KnownBits
 
 from unlisted.errors import InvalidArgumentError, InvalidCountsError, UnlistedError
 from unlisted.privacy.sensitivity import Sensitivity

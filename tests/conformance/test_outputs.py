@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.conformance.registry import Subject, those
-from tests.known_bits import KnownBits
+from tests.fixtures.known_bits import KnownBits
 
 from unlisted.mechanisms.mechanism import Answer
 from unlisted.noise.bits import fresh_bits

@@ -12,7 +12,7 @@ from tests.hostile import arrow_cells, spark_cells, sql_cells
 from tests.hostile.rows import ROLES, Rows
 from tests.hostile.sources import Source, Workshop, arrow_table
 from tests.services.foreign_warnings import warnings_of_others
-from tests.tables.server_engines import ibis_table, imported, imported_ibis
+from tests.tables.fixtures.server_engines import ibis_table, imported, imported_ibis
 
 POSTGRES_NEEDS = (
     "CREATE TYPE hue AS ENUM ('a', 'b', 'c', 'd', 'ab', 'bc', 'cd')",

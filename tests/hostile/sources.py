@@ -155,7 +155,7 @@ def _pandas_of_arrow(rows: Rows, layout: str, workshop: Workshop) -> tuple[Any, 
 
 def _ibis_duckdb(rows: Rows, layout: str, workshop: Workshop) -> tuple[Any, dict[str, Any]]:
     import ibis
-    from tests.tables.server_engines import ibis_table
+    from tests.tables.fixtures.server_engines import ibis_table
 
     connection = duckdb.connect()
     workshop.later.callback(connection.close)
@@ -172,7 +172,7 @@ def _ibis_duckdb(rows: Rows, layout: str, workshop: Workshop) -> tuple[Any, dict
 def _ibis_polars(rows: Rows, layout: str, workshop: Workshop) -> tuple[Any, dict[str, Any]]:
     import ibis
     import polars
-    from tests.tables.server_engines import ibis_table
+    from tests.tables.fixtures.server_engines import ibis_table
 
     return ibis_table(ibis.polars.connect({"rows": polars.from_arrow(arrow_table(rows))}), "rows"), {}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from tests.kitchen import BUDGET, COMMON, asked
+from tests.fixtures.kitchen import BUDGET, COMMON, asked
 from tests.ledger.books import Clock, bill, budget, cost, delivers
 
 import unlisted as ul

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from tests.kitchen import BOUND, BUDGET, COMMON, asked, cooked
+from tests.fixtures.kitchen import BOUND, BUDGET, COMMON, asked, cooked
 
 import unlisted as ul
 from unlisted.ledger.account import Account

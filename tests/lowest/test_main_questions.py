@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.kitchen import BOUND, BUDGET, COMMON, PLANTED, cooked
+from tests.fixtures.kitchen import BOUND, BUDGET, COMMON, PLANTED, cooked
 from tests.lowest import requirements
 from tests.server.asgi import Inside
-from tests.tables.engines import MAKERS
+from tests.tables.fixtures.engines import MAKERS
 
 import unlisted as ul
 from unlisted.query.plan import Plan
 from unlisted.server.app import make_app
+from unlisted.server.auth import KeyRing
 from unlisted.server.config import read_config
-from unlisted.server.keys import KeyRing
-from unlisted.server.opening import open_datasets
-from unlisted.tables.old_packages import parts
+from unlisted.server.startup import open_datasets
+from unlisted.tables.versions import parts
 
 Ask = Callable[[ul.PrivateTable], Plan]
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.known_bits import KnownBits
+from tests.fixtures.known_bits import KnownBits
 from tests.mechanisms.small_worlds import mass_of
 from tests.statistical.goodness import accepts, as_numbers, g_test, rejects
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.known_bits import KnownBits
+from tests.fixtures.known_bits import KnownBits
 from tests.mechanisms.promises import breaches
 from tests.mechanisms.scripted_noise import RoundedLaw, TwoSidedGeometric, UnpricedRoundedLaw
 from tests.mechanisms.small_worlds import Thresholding, Window

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from tests.known_bits import KnownBits
+from tests.fixtures.known_bits import KnownBits
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import BudgetRefusedError, InvalidArgumentError, InvalidCountsError

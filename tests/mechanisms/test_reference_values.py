@@ -6,8 +6,8 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
+from tests.mechanisms.continual.tree_failure import TreeFailure
 from tests.mechanisms.small_worlds import mass_of
-from tests.mechanisms.tree_failure import TreeFailure
 
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.continual.binary_tree import largest_popcount

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.known_bits import KnownBits
+from tests.fixtures.known_bits import KnownBits
 from tests.mechanisms.small_worlds import Mass, mass_of, ranking_law, ranking_weights
 from tests.statistical.goodness import accepts, as_numbers, g_test, rejects
 

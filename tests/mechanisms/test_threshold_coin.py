@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.known_bits import KnownBits
+from tests.fixtures.known_bits import KnownBits
 from tests.mechanisms.promises import breaches
 from tests.mechanisms.scripted_noise import TwoSidedGeometric
 from tests.mechanisms.small_worlds import Histogram, Window, histograms, mass_of, neighbours

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.known_bits import KnownBits
+from tests.fixtures.known_bits import KnownBits
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.known_bits import KnownBits
+from tests.fixtures.known_bits import KnownBits
 from tests.mechanisms.promises import breaches, hockey_stick, log_moment
 from tests.mechanisms.small_worlds import Window
 from tests.mechanisms.test_lazy_tail import profiled

@@ -9,12 +9,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy import stats
-from tests.known_bits import KnownBits, ScriptedBits
+from tests.fixtures.known_bits import KnownBits, ScriptedBits
 from tests.noise.exact_laws import bounds_of
 from tests.statistical.goodness import accepts, as_numbers, distance_test, g_test, rejects
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise.binomial import binomial, subset
+from unlisted.noise.bernoulli import binomial, subset
 from unlisted.noise.discrete_laplace import DiscreteLaplace
 
 DRAWS = 2000

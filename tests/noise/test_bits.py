@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.known_bits import KnownBits, ScriptedBits
+from tests.fixtures.known_bits import KnownBits, ScriptedBits
 from tests.statistical.goodness import accepts, g_test, rejects
 
 import unlisted

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.known_bits import KnownBits, ScriptedBits
+from tests.fixtures.known_bits import KnownBits, ScriptedBits
 from tests.privacy.high_precision import mp, real
 from tests.statistical.goodness import accepts, as_numbers, g_test, mean_test, rejects, same_law_test
 

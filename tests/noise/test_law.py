@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.known_bits import KnownBits
+from tests.fixtures.known_bits import KnownBits
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.bits import Bits

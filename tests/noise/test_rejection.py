@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from tests.known_bits import KnownBits, ScriptedBits
+from tests.fixtures.known_bits import KnownBits, ScriptedBits
 from tests.statistical.goodness import accepts, g_test, rejects
 
 from unlisted.noise.rejection import bernoulli, bernoulli_exp, discrete_gaussian, discrete_laplace, geometric

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.known_bits import KnownBits, ScriptedBits
+from tests.fixtures.known_bits import KnownBits, ScriptedBits
 from tests.noise.exact_laws import masses, tail
 from tests.statistical.goodness import (
     accepts,
@@ -27,7 +27,7 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.noise.bits import fresh_bits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.exact_law import ENOUGH_FOR_A_TABLE, ExactLaw
+from unlisted.noise.law import ENOUGH_FOR_A_TABLE, ExactLaw
 
 SMALL = [
     DiscreteLaplace(Fraction(1, 3)),

@@ -11,14 +11,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.known_bits import ScriptedBits
+from tests.fixtures.known_bits import ScriptedBits
 from tests.noise.exact_laws import conditional_cdf
 from tests.privacy.high_precision import mp
 
+from unlisted.noise.bits import SequentialDraws
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.draws import SequentialDraws
-from unlisted.noise.exact_law import ExactLaw
+from unlisted.noise.law import ExactLaw
 from unlisted.noise.table import Table
 
 WORD = 1 << 64

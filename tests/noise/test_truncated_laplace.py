@@ -9,7 +9,7 @@ import mpmath
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.known_bits import KnownBits
+from tests.fixtures.known_bits import KnownBits
 from tests.privacy.high_precision import quick
 from tests.statistical.goodness import accepts, g_test, rejects
 

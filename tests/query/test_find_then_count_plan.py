@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.kitchen import BUDGET, COMMON, PLANTED, asked, nobody
+from tests.fixtures.kitchen import BUDGET, COMMON, PLANTED, asked, nobody
 
 import unlisted as ul
 from unlisted.ledger.amounts import Amount

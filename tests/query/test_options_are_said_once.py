@@ -14,8 +14,8 @@ from unlisted.query.asking import Askable
 from unlisted.query.options import AMOUNTS
 from unlisted.query.private_counts import PrivateCounts
 from unlisted.query.questions import KINDS, Question, Top, defaults_of, own_options
-from unlisted.server.console.drafts import NOT_IN_THE_FORM, _blank
-from unlisted.server.wire import QuestionBody
+from unlisted.server.api.schemas import QuestionBody
+from unlisted.server.console.question_form import NOT_IN_THE_FORM, _blank
 
 ONE = Budget(epsilon=1, delta="1e-8")
 NOT_OPTIONS = {"self", "item", "budget", "account"}

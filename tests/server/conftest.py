@@ -12,7 +12,7 @@ from tests.server.running import Running, make_keys, make_slow_view, make_source
 
 from unlisted.ledger.ledger import Ledger
 from unlisted.server.config import read_config
-from unlisted.server.opening import open_datasets
+from unlisted.server.startup import open_datasets
 
 
 @pytest.fixture(scope="session")

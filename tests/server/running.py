@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 
 from unlisted.ledger.ledger import Ledger
 from unlisted.privacy.guarantee import Budget
+from unlisted.server.auth import KeyRing
 from unlisted.server.config import Limits
-from unlisted.server.keys import KeyRing
 
 SERVE = "import typer; from unlisted.cli.serve import serve; typer.run(serve)"
 HIDDEN_LABEL = "my pin is 1234"

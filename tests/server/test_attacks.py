@@ -10,7 +10,7 @@ import pytest
 from tests.server.running import HIDDEN_LABEL, HISTOGRAM, TOP, Running, locked_out
 
 from unlisted.ledger.ledger import Ledger
-from unlisted.server.keys import KeyRing
+from unlisted.server.auth import KeyRing
 
 PLACES = (
     "/v1/datasets",

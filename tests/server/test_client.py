@@ -19,7 +19,7 @@ from unlisted.ledger.verify import verify
 from unlisted.query.questions import LabelMethod, RankingMethod
 from unlisted.query.remote_table import RemoteTable, connect
 from unlisted.release.release import Release
-from unlisted.server.keys import KeyRing
+from unlisted.server.auth import KeyRing
 from unlisted.tables.column_types import ColumnType
 
 BUDGET = ul.Budget(epsilon=1, delta=1e-8)

@@ -15,7 +15,7 @@ from unlisted.cli.main import application
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger.ledger import Ledger
 from unlisted.server.config import Config, read_config
-from unlisted.server.opening import open_datasets
+from unlisted.server.startup import open_datasets
 
 SMALL = """
 ledger = "budget.db"

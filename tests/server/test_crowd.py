@@ -12,7 +12,7 @@ from tests.server.running import PATIENCE_SECONDS, running
 import unlisted as ul
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.verify import verify
-from unlisted.server.keys import KeyRing
+from unlisted.server.auth import KeyRing
 
 CLIENTS, FIT = 50, 18
 QUESTION = {"question": "histogram", "items": ["query"], "rho": "0.01", "delta": "1e-9"}

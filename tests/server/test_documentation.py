@@ -11,9 +11,9 @@ from tests.server.running import Running
 
 import unlisted as ul
 from unlisted.query.remote_table import connect
+from unlisted.server.api.routes import datasets_router as router
+from unlisted.server.api.routes import streams_router as streams
 from unlisted.server.config import read_config
-from unlisted.server.dataset_routes import router
-from unlisted.server.stream_routes import router as streams
 
 PAGE = (DOCS / "service.md").read_text(encoding="utf-8")
 BLOCKS = {(block["kind"], block["options"].strip()): block["body"] for block in BLOCK.finditer(PAGE)}

@@ -21,11 +21,11 @@ from unlisted.errors import FrozenError, InvalidArgumentError, LedgerError, Unce
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.verify import verify
 from unlisted.query.remote_table import connect
-from unlisted.server import problems
+from unlisted.server.api import problems
 from unlisted.server.app import make_app
+from unlisted.server.auth import KeyRing
 from unlisted.server.config import Config, Offer, read_config
-from unlisted.server.keys import KeyRing
-from unlisted.server.opening import open_datasets
+from unlisted.server.startup import open_datasets
 
 BUDGET = ul.Budget(rho=10, delta="1e-5")
 PLACE = "/v1/datasets/searches"

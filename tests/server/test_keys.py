@@ -12,11 +12,10 @@ import unlisted as ul
 from unlisted.errors import AccessError, InvalidArgumentError
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import keys as key_table
+from unlisted.server.auth import KeyRing, key_id
 from unlisted.server.config import Config
-from unlisted.server.desk import Desk
-from unlisted.server.keys import KeyRing, key_id
-from unlisted.server.lockout import LONGEST_WAIT, PATIENCE_WITH_A_KEY, PATIENCE_WITH_AN_ADDRESS, Lockout
-from unlisted.server.rates import RateLimit
+from unlisted.server.limits import LONGEST_WAIT, PATIENCE_WITH_A_KEY, PATIENCE_WITH_AN_ADDRESS, Lockout, RateLimit
+from unlisted.server.query_service import QueryService
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -145,17 +144,20 @@ def test_trying_many_names_of_keys_does_not_help():
 
 def test_a_right_key_does_not_wait_for_the_wrong_ones_of_its_address(tmp_path: Path):
     with Ledger(tmp_path / "budget.db") as ledger:
-        desk, right = Desk(Config(str(tmp_path / "budget.db"), {}), ledger), KeyRing(ledger).create("Ana")
-        desk._lockout = Lockout(Clock())
+        service, right = (
+            QueryService(Config(str(tmp_path / "budget.db"), {}), ledger),
+            KeyRing(ledger).create("Ana"),
+        )
+        service._lockout = Lockout(Clock())
         wrong = f"ul_{key_id(right)}_" + "A" * 43
         statuses = []
         for number in range(PATIENCE_WITH_AN_ADDRESS):
             with pytest.raises(AccessError) as refused:
-                desk.enter(wrong if number < 9 else f"ul_{number:012x}_" + "A" * 43, "here")
+                service.enter(wrong if number < 9 else f"ul_{number:012x}_" + "A" * 43, "here")
             statuses.append(refused.value.status)
         assert statuses[:PATIENCE_WITH_A_KEY] == [401] * PATIENCE_WITH_A_KEY
         assert statuses[PATIENCE_WITH_A_KEY] == 429
-        assert desk.enter(right, "here").name == "Ana"
+        assert service.enter(right, "here").name == "Ana"
 
 
 def test_a_right_key_forgives_its_own_failures():

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from tests.server.running import HIDDEN_LABEL, HISTOGRAM, LABELS, TOP, Running
 
 from unlisted.ledger.ledger import Ledger
-from unlisted.server.watch import known_method
+from unlisted.server.observability import known_method
 
 FIXED = "could not be answered; charged; see the log"
 

@@ -15,8 +15,8 @@ import unlisted as ul
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger.ledger import Ledger
 from unlisted.server.app import make_app
+from unlisted.server.auth import KeyRing
 from unlisted.server.config import Config, Offer, StreamOffer
-from unlisted.server.keys import KeyRing
 from unlisted.streams.stream import Stream
 
 BUDGET = ul.Budget(rho=1, delta="1e-6")

@@ -1,7 +1,7 @@
 """One way to ask whether draws follow a law, for every test that asks: one α, and messages that say how far off.
 
 Each check has a power twin: the same check on a slightly wrong law must fail, or it would prove nothing
-(`rejects`). The bits are known (`tests/known_bits.py`), so a verdict never changes from run to run.
+(`rejects`). The bits are known (`tests/fixtures/known_bits.py`), so a verdict never changes from run to run.
 """
 
 from __future__ import annotations

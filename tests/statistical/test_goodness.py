@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from tests.known_bits import KnownBits
+from tests.fixtures.known_bits import KnownBits
 from tests.statistical.goodness import (
     ALPHA,
     Verdict,

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from tests.streams.brooks import brook, files_of, quiet_brook, rows_of, shown
-from tests.tables.hostile_values import texts
+from tests.tables.fixtures.hostile_values import texts
 
 import unlisted as ul
 from unlisted.errors import InvalidArgumentError, InvalidCountsError, UnlistedError

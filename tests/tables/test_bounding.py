@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from tests.tables import twin
-from tests.tables.asked import SECRET, all_counts, question
+from tests.tables import reference
+from tests.tables.fixtures.asked import SECRET, all_counts, question
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.bounding import bounded_counts, fresh_secret
@@ -43,9 +43,9 @@ def test_a_secret_cannot_leave_its_quotes() -> None:
 
 
 def test_users_and_items_cannot_run_into_each_other() -> None:
-    # All engines are held to the twin's encoding, so what is shown of it is shown of theirs.
-    assert twin.encoded(SECRET, "1", ("1:a",)) != twin.encoded(SECRET, "11", (":a",))
-    assert twin.encoded(SECRET, "u", ("a", "bc")) != twin.encoded(SECRET, "u", ("ab", "c"))
+    # All engines are held to the encoding of the reference, so what is shown of it is shown of theirs.
+    assert reference.encoded(SECRET, "1", ("1:a",)) != reference.encoded(SECRET, "11", (":a",))
+    assert reference.encoded(SECRET, "u", ("a", "bc")) != reference.encoded(SECRET, "u", ("ab", "c"))
 
 
 def test_a_bound_larger_than_any_table_bounds_nothing() -> None:

@@ -15,7 +15,7 @@ import pytest
 import unlisted as ul
 from unlisted.errors import CannotAnswerError, ChargedFailureError
 from unlisted.query.plan import Plan
-from unlisted.tables.cancelling import Cancellation, interruptible
+from unlisted.tables.stopping import Cancellation, interruptible
 
 BUDGET = ul.Budget(epsilon=1, delta="1e-8")
 

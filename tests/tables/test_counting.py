@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from tests.tables.asked import SECRET, all_counts, question, small_counts
+from tests.tables.fixtures.asked import SECRET, all_counts, question, small_counts
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile

@@ -12,15 +12,14 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.tables.asked import SECRET, all_counts, question, top_counts
-from tests.tables.hostile_values import LATIN, people, texts
+from tests.tables.fixtures.asked import SECRET, all_counts, question, top_counts
+from tests.tables.fixtures.hostile_values import LATIN, people, texts
 
 import unlisted as ul
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
 from unlisted.tables import counting
-from unlisted.tables.engines import duckdb as engine
-from unlisted.tables.engines import duckdb_frames
+from unlisted.tables.engines.duckdb import engine, frames
 from unlisted.tables.table import Table, table
 
 NAN = float("nan")
@@ -31,7 +30,7 @@ ROWS = 900
 def unguarded(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that reads whatever it is given."""
     monkeypatch.setattr(engine.DuckDBColumn, "plain", property(lambda self: engine.quoted(self.name)))
-    monkeypatch.setattr(duckdb_frames, "_careful", lambda rows: rows)
+    monkeypatch.setattr(frames, "_careful", lambda rows: rows)
 
 
 @pytest.fixture(params=[("item",), ("item", "other")], ids=["one column", "two columns"])

@@ -13,19 +13,19 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from tests.kitchen import BOUND, BUDGET, asked
+from tests.fixtures.kitchen import BOUND, BUDGET, asked
 
 import unlisted as ul
 from unlisted.release.release import short_up
 from unlisted.tables.failures import charged
-from unlisted.tables.interrupts import outcome_of
+from unlisted.tables.stopping import outcome_of
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="only POSIX systems send interrupts to a process")
 
 PROGRAM = """
 import contextlib, os, signal, sys, threading
 import unlisted as ul
-from unlisted.tables.cancelling import Cancellation
+from unlisted.tables.stopping import Cancellation
 
 running = threading.Event()
 attached = Cancellation.attached

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from tests.tables.asked import all_counts, question
+from tests.tables.fixtures.asked import all_counts, question
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType

@@ -17,8 +17,7 @@ from unlisted.cli.budgets import (
     ListChoice,
     echo_json,
 )
-from unlisted.cli.groups import grouped
-from unlisted.cli.options import open_ledger
+from unlisted.cli.options import grouped, open_ledger
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger.display import amounts_as_lines, balance_as_dict, bar, enough_for, failures_as_line, said
 from unlisted.ledger.terms import Terms, amount_of

@@ -1,6 +1,7 @@
 """`unlisted histogram`, `top`, `top-histogram`, `labels`: one verb for each kind of question, and all alike.
 
-Their options are the fields of the question (`query/questions.py`).
+`unlisted preview` says what each would cost and how good its answer would be, and touches no data. Their options
+are the fields of the question (`query/questions.py`).
 """
 
 from __future__ import annotations
@@ -8,10 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from unlisted.cli.groups import grouped
-from unlisted.cli.options import OutputOptions, PayerOptions, SourceOptions, question_options
-from unlisted.cli.output import run_and_write
-from unlisted.query.questions import Histogram, Labels, Question, Top, TopHistogram
+import typer
+
+from unlisted.cli.options import (
+    OutputOptions,
+    PayerOptions,
+    SourceOptions,
+    UnreadOptions,
+    grouped,
+    question_options,
+)
+from unlisted.cli.output import check_preview, run_and_write, write_preview
+from unlisted.query.planner import plan_of
+from unlisted.query.questions import KINDS, Histogram, Labels, Question, Top, TopHistogram
 
 ABOUT: dict[type[Question], str] = {
     Histogram: """Release the counts of a column's values, each with noise, if enough users share the value.
@@ -51,3 +61,24 @@ def _verb(kind: type[Question]) -> Callable[..., None]:
 
 
 histogram, top, top_histogram, labels = (_verb(kind) for kind in (Histogram, Top, TopHistogram, Labels))
+
+
+preview = typer.Typer(help="Say what a question would cost and how good its answer would be. Touches no data.")
+
+
+def _previewed(kind: type[Question]) -> Callable[..., None]:
+    """Return the verb that previews one kind of question."""
+
+    def shown(named: UnreadOptions, asked: Any, paid: PayerOptions, written: OutputOptions) -> None:
+        check_preview(written)
+        with paid.payer() as account:
+            question = kind.read(asked.said(named.item), account)
+            write_preview(plan_of(question, account=account), written, account)
+
+    shown.__annotations__["asked"] = question_options(kind)
+    shown.__doc__ = f"Preview `unlisted {kind.kind}`."
+    return grouped(shown)
+
+
+for _name, _kind in KINDS.items():
+    preview.command(_name)(_previewed(_kind))

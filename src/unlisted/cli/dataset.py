@@ -16,8 +16,7 @@ from unlisted.cli.budgets import (
     ListChoice,
     echo_json,
 )
-from unlisted.cli.groups import grouped
-from unlisted.cli.options import AdjacencyTyped, open_ledger
+from unlisted.cli.options import AdjacencyTyped, grouped, open_ledger
 from unlisted.ledger.display import (
     amounts_as_dict,
     amounts_as_lines,

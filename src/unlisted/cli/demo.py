@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from unlisted.cli.stopping import stoppable
-from unlisted.cli.writing import may_be_written, write_file
+from unlisted.cli.exits import stoppable
+from unlisted.cli.output import may_be_written, write_file
 from unlisted.errors import InvalidArgumentError, MissingExtraError
 from unlisted.privacy.guarantee import Budget
 from unlisted.query.plan import Plan

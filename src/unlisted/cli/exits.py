@@ -3,6 +3,9 @@
 Exit codes: 0 done; 1 an audit or a verification found a violation; 2 bad usage or input; 3 the budget refused;
 4 failed or stopped after data was touched, and charged where an account pays; or nobody knows whether it was
 booked. A shell's own: 130 interrupted before that, 141 nobody reads the answer.
+
+Whoever pressed Ctrl-C knows the cause, and it says nothing of the data; so this one failure is told for what it
+is. What was charged, the interrupt itself says.
 """
 
 from __future__ import annotations
@@ -129,3 +132,16 @@ def _read_by_nobody() -> NoReturn:
 
 def _is_kept() -> bool:
     return any(not isinstance(handler, logging.NullHandler) for handler in OWNER_LOG.handlers)
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Say that what runs inside was stopped with Ctrl-C, and what follows from that."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        said = getattr(stop, "__notes__", [])
+        if not said:
+            # It came before anything had begun.
+            raise
+        leave(" ".join(["stopped.", *said]), CHARGED)

@@ -13,7 +13,7 @@ from unlisted.cli.options import open_ledger
 from unlisted.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from unlisted.server.keys import KeyRecord
+    from unlisted.server.auth import KeyRecord
 
 key = typer.Typer(help="Make, list and revoke the keys of a service.", no_args_is_help=True)
 
@@ -43,7 +43,7 @@ def create(
     ] = RoleChoice.analyst,
 ) -> None:
     """Make a key. It is shown now and never again: the ledger keeps only a hash of it."""
-    from unlisted.server.keys import KeyRing  # noqa: PLC0415 - needs the ledger's store
+    from unlisted.server.auth import KeyRing  # noqa: PLC0415 - needs the ledger's store
 
     granted = _read_grants(grant or [])
     with open_ledger(ledger) as book:
@@ -54,7 +54,7 @@ def create(
 @key.command("list")
 def list_keys(ledger: LedgerOption, format: FormatOption = ListChoice.table) -> None:  # noqa: A002
     """List all keys, by their ids; never their secrets."""
-    from unlisted.server.keys import KeyRing  # noqa: PLC0415 - needs the ledger's store
+    from unlisted.server.auth import KeyRing  # noqa: PLC0415 - needs the ledger's store
 
     with open_ledger(ledger) as book:
         found = KeyRing(book).all()
@@ -76,7 +76,7 @@ def revoke(
     ledger: LedgerOption,
 ) -> None:
     """End a key. A running service refuses it within a second."""
-    from unlisted.server.keys import KeyRing  # noqa: PLC0415 - needs the ledger's store
+    from unlisted.server.auth import KeyRing  # noqa: PLC0415 - needs the ledger's store
 
     with open_ledger(ledger) as book:
         KeyRing(book).revoke(identity)

@@ -10,7 +10,7 @@ import typer
 
 from unlisted.cli.budgets import FormatOption, LedgerOption, ListChoice, echo_json
 from unlisted.cli.options import open_ledger
-from unlisted.cli.writing import require_writable, write_file
+from unlisted.cli.output import require_writable, write_file
 from unlisted.errors import InvalidArgumentError, LedgerError
 from unlisted.ledger.amounts import NOTHING
 from unlisted.ledger.entries import Entry

@@ -18,7 +18,7 @@ VERBS = {
     "top": "ask",
     "top-histogram": "ask",
     "labels": "ask",
-    "preview": "preview",
+    "preview": "ask",
     "account": "account",
     "dataset": "dataset",
     "ledger": "ledger",

@@ -33,19 +33,19 @@ def serve(
     if config is None and not demo:
         raise InvalidArgumentError("--config", None, "given, or --demo instead")
     try:
-        from unlisted.server import running  # noqa: PLC0415 - an extra
+        from unlisted.server import run  # noqa: PLC0415 - an extra
         from unlisted.server.config import read_config  # noqa: PLC0415 - an extra
     except ModuleNotFoundError:
         raise MissingExtraError("The service", "FastAPI and uvicorn", "server") from None
     if config is not None:
         told = read_config(config)
         told = told if port is None else replace(told, port=port)
-        if not running.is_loopback(told.host):
+        if not run.is_loopback(told.host):
             typer.echo("Other machines can connect, without TLS: put a proxy in front.", err=True)
-        running.serve(told, typer.echo)
+        run.serve(told, typer.echo)
         return
-    with running.demo(8080 if port is None else port) as made:
+    with run.demo(8080 if port is None else port) as made:
         typer.echo("A demo: everything in it is invented, and ends with it.")
         typer.echo(f"Analyst's key: {made.analyst}")
         typer.echo(f"Admin's key:   {made.admin}")
-        running.serve(made.config, typer.echo)
+        run.serve(made.config, typer.echo)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from unlisted.cli.budgets import FormatOption, ListChoice
-from unlisted.cli.groups import grouped
+from unlisted.cli.exits import stoppable
 from unlisted.cli.options import (
     COUNT_PANEL,
     SOURCE_PANEL,
@@ -19,9 +19,9 @@ from unlisted.cli.options import (
     OutputOptions,
     PayerOptions,
     SourceOptions,
+    grouped,
 )
 from unlisted.cli.output import check_writable, working, write_file, write_release
-from unlisted.cli.stopping import stoppable
 from unlisted.errors import InvalidArgumentError
 from unlisted.release.export import as_json
 from unlisted.release.release import guarantee_as_dict

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
-from unlisted.counts.weight_oracle import Scales
+from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.noise.bits import Bits
 from unlisted.privacy.encoding import encoded
 from unlisted.privacy.guarantee import Guarantee
@@ -61,7 +61,7 @@ class CountSource(Protocol):
         """Return the `fetched` + 1 largest counts."""
         ...
 
-    def weights(self) -> AbstractContextManager[Scales]:
+    def weights(self) -> AbstractContextManager[WeightOracle]:
         """Return what weighs labels, round after round."""
         ...
 
@@ -100,7 +100,7 @@ class LargestCounts:
 class Weights:
     """The weights of labels, which each user's items share."""
 
-    def read(self, source: CountSource) -> AbstractContextManager[Scales]:
+    def read(self, source: CountSource) -> AbstractContextManager[WeightOracle]:
         """Get what weighs labels."""
         return source.weights()
 

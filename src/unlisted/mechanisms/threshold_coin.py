@@ -22,8 +22,8 @@ from unlisted.mechanisms.sparse_histogram import sparse_delta_up
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
-from unlisted.noise.exact_law import ExactLaw
 from unlisted.noise.intervals import given_shown
+from unlisted.noise.law import ExactLaw
 from unlisted.noise.on_counts import Noise, with_escape
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.encoding import Notation

@@ -17,7 +17,7 @@ from unlisted.noise.gaussian_dp import (
     range_of_mu_squared_down,
     variance_of_mu_squared_up,
 )
-from unlisted.noise.normal_shift import normal_delta_up
+from unlisted.noise.normal import normal_delta_up
 from unlisted.privacy.accounting import ZCDP, Accounting, Costs, Priced
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 

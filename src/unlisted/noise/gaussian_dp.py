@@ -18,8 +18,7 @@ from functools import lru_cache
 from statistics import NormalDist
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise.normal_shift import normal_delta_about, normal_delta_up
-from unlisted.noise.normal_tail import normal_tail_bounds, theta_excess_up
+from unlisted.noise.normal import normal_delta_about, normal_delta_up, normal_tail_bounds, theta_excess_up
 from unlisted.privacy.numbers import Number, exact, failure_probability, not_negative, positive, whole
 from unlisted.privacy.rounding import exp_up, log_down, log_up, round_down, round_up, sqrt_down, sqrt_up
 

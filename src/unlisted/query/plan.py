@@ -37,9 +37,8 @@ from unlisted.release.release import (
     shown_up,
     thawed,
 )
-from unlisted.tables.cancelling import rehearsing
 from unlisted.tables.failures import charged, uncharged
-from unlisted.tables.interrupts import outcome_of
+from unlisted.tables.stopping import outcome_of, rehearsing
 
 if TYPE_CHECKING:
     import altair

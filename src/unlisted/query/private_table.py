@@ -9,7 +9,7 @@ from typing import Any
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
-from unlisted.counts.weight_oracle import Scales
+from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.mechanism import Mechanism
 from unlisted.privacy.calibrate import Calibrated
@@ -140,7 +140,7 @@ class TableCounts:
         """Count all items inside the engine, and bring out the largest."""
         yield count_top(self.table, self.query, fetch=fetched, secret=fresh_secret())
 
-    def weights(self) -> AbstractContextManager[Scales]:
+    def weights(self) -> AbstractContextManager[WeightOracle]:
         """Let the engine weigh labels."""
         return weighed(self.table, self.query, secret=fresh_secret())
 

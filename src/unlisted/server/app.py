@@ -1,4 +1,4 @@
-"""The whole service as one ASGI application: the API, the console, health and metrics behind one gate."""
+"""The whole service as one ASGI application: the API, the console, health and metrics behind one middleware."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from starlette.types import ASGIApp
 
 from unlisted.errors import UnlistedError
 from unlisted.ledger.ledger import Ledger
-from unlisted.server import dataset_routes, problems, stream_routes
-from unlisted.server.bodies import json_response
+from unlisted.server.api import problems
+from unlisted.server.api.dependencies import Who
+from unlisted.server.api.routes import api_description, datasets_router, streams_router
+from unlisted.server.api.schemas import json_response
+from unlisted.server.cache import AnswerCache, Cache
 from unlisted.server.config import Config
 from unlisted.server.console.app import console_app
-from unlisted.server.description import api_description
-from unlisted.server.desk import REMEMBERED_SECONDS, Desk
-from unlisted.server.entrance import Who
-from unlisted.server.gate import Gate
-from unlisted.server.memory import Memory
-from unlisted.server.opening import open_datasets
-from unlisted.server.rates import RateLimit
-from unlisted.server.repeats import Repeats
-from unlisted.server.watch import NO_TELEMETRY, Metrics
-from unlisted.server.workers import Workers
+from unlisted.server.executor import Executor
+from unlisted.server.limits import RateLimit
+from unlisted.server.middleware import RequestMiddleware
+from unlisted.server.observability import NO_TELEMETRY, Metrics
+from unlisted.server.query_service import REMEMBERED_SECONDS, QueryService
+from unlisted.server.startup import open_datasets
 from unlisted.tables.failures import OWNER_LOG
 
 CONSOLE = "/console"
@@ -37,27 +36,27 @@ def make_app(config: Config, ledger: Ledger) -> ASGIApp:
     ledger.forfeit_abandoned()
     metrics = Metrics()
     app = FastAPI(openapi_url=None, lifespan=_life, telemetry=NO_TELEMETRY)
-    desk, workers = Desk(config, ledger), Workers(config.limits)
+    service, executor = QueryService(config, ledger), Executor(config.limits)
     rates = RateLimit(config.limits.requests_per_minute)
-    app.state.desk, app.state.workers, app.state.rates, app.state.metrics = desk, workers, rates, metrics
-    app.state.repeats = Repeats(padded=config.limits.pad_to is not None)
-    app.state.checked = Memory(1, REMEMBERED_SECONDS)
+    app.state.service, app.state.executor, app.state.rates, app.state.metrics = service, executor, rates, metrics
+    app.state.repeats = AnswerCache(padded=config.limits.pad_to is not None)
+    app.state.checked = Cache(1, REMEMBERED_SECONDS)
     problems.install(app)
-    app.include_router(dataset_routes.router)
-    app.include_router(stream_routes.router)
+    app.include_router(datasets_router)
+    app.include_router(streams_router)
     app.add_api_route("/v1/openapi.json", openapi, include_in_schema=False)
     app.add_api_route("/health", health, include_in_schema=False)
     app.add_api_route("/ready", ready, include_in_schema=False)
     app.add_api_route("/metrics", counters, include_in_schema=False)
     app.add_api_route("/", front_page, include_in_schema=False)
-    app.mount(CONSOLE, console_app(desk, workers, rates))
-    return Gate(app, metrics, config.limits.body_bytes)
+    app.mount(CONSOLE, console_app(service, executor, rates))
+    return RequestMiddleware(app, metrics, config.limits.body_bytes)
 
 
 @asynccontextmanager
 async def _life(app: FastAPI) -> AsyncIterator[None]:
     yield
-    await app.state.workers.close()
+    await app.state.executor.close()
 
 
 async def health() -> Response:
@@ -73,16 +72,16 @@ async def front_page(request: Request) -> Response:
 async def ready(request: Request) -> Response:
     """Say whether the ledger and the sources can be reached; why not, is in the owner's log."""
     # Whoever has no key must not keep the ledger busy: it is asked once a second at most, or nearly.
-    checked: Memory[None, bool] = request.app.state.checked
+    checked: Cache[None, bool] = request.app.state.checked
     is_ready = checked.get(None)
     if is_ready is None:
-        is_ready = checked.put(None, await run_in_threadpool(_is_ready, request.app.state.desk))
+        is_ready = checked.put(None, await run_in_threadpool(_is_ready, request.app.state.service))
     return json_response({"status": "ready" if is_ready else "not ready"}, 200 if is_ready else 503)
 
 
-def _is_ready(desk: Desk) -> bool:
+def _is_ready(service: QueryService) -> bool:
     try:
-        desk.check()
+        service.check()
     except UnlistedError as reason:
         OWNER_LOG.error("The service is not ready: %s", reason)
         return False
@@ -91,7 +90,7 @@ def _is_ready(desk: Desk) -> bool:
 
 async def counters(request: Request, caller: Who) -> Response:
     """Show the counters, to an admin's key."""
-    request.app.state.desk.require_admin(caller)
+    request.app.state.service.require_admin(caller)
     return PlainTextResponse(request.app.state.metrics.text(), media_type="text/plain; version=0.0.4")
 
 

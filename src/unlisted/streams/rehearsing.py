@@ -19,8 +19,8 @@ from unlisted.streams.contributions import Contributions
 from unlisted.streams.offers import Offered
 from unlisted.streams.saved import Saved
 from unlisted.streams.settings import Settings
-from unlisted.tables.cancelling import rehearsing
 from unlisted.tables.failures import uncharged
+from unlisted.tables.stopping import rehearsing
 from unlisted.tables.table import Table
 
 Counted = Callable[[Table], AbstractContextManager[Offered]]

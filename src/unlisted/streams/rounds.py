@@ -28,11 +28,12 @@ from unlisted.streams.contributions import TAG, as_labels
 from unlisted.streams.offers import Offered, People
 from unlisted.streams.rehearsing import rehearse
 from unlisted.streams.settings import Settings
-from unlisted.tables.bounding import ItemColumn, bounded_pairs, item_columns, keys_of, total_of
+from unlisted.tables.bounding import bounded_pairs, total_of
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.count_query import CountQuery
 from unlisted.tables.counting import count_all, counted, selected
 from unlisted.tables.engines.engine import Engine, OwnKey, Rows, World
+from unlisted.tables.items import ItemColumn, item_columns, keys_of
 from unlisted.tables.table import Table
 from unlisted.tables.table import table as open_table
 

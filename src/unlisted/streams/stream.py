@@ -29,7 +29,7 @@ from unlisted.streams.offers import Offered
 from unlisted.streams.rounds import nothing, offered
 from unlisted.streams.saved import Saved
 from unlisted.streams.settings import Settings, StreamOptions
-from unlisted.tables.interrupts import outcome_of
+from unlisted.tables.stopping import outcome_of
 
 if TYPE_CHECKING:
     import altair

@@ -58,7 +58,7 @@ class CountQuery:
         if self.where is not None:
             # A preview, and a stream before its first rows, know no columns: what can be told without is told now.
             # The parser is imported for those who need it only: that takes longer than a small question.
-            from unlisted.tables.predicate import check_syntax  # noqa: PLC0415
+            from unlisted.tables.predicate.grammar import check_syntax  # noqa: PLC0415
 
             check_syntax(self.where)
 
@@ -79,7 +79,7 @@ class CountQuery:
                 raise InvalidArgumentError("item", name, "a column of plain values", hint)
         where = None
         if self.where is not None:
-            from unlisted.tables.predicate import parse_predicate  # noqa: PLC0415 - a parser, as above
+            from unlisted.tables.predicate.grammar import parse_predicate  # noqa: PLC0415 - a parser, as above
 
             where = parse_predicate(self.where, columns)
         rows = Rows((user, *self.items), where, user)

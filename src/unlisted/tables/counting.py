@@ -29,11 +29,12 @@ from unlisted.counts.readable import readable_labels
 from unlisted.counts.whole_numbers import to_arrow, to_numpy
 from unlisted.errors import ChargedFailureError
 from unlisted.privacy.numbers import whole
-from unlisted.tables.bounding import ItemColumn, bounded_counts, item_columns
+from unlisted.tables.bounding import bounded_counts
+from unlisted.tables.cluster import spread_fetch_query
 from unlisted.tables.count_query import CountQuery
 from unlisted.tables.engines.engine import ManyMachines, World
 from unlisted.tables.failures import OWNER_LOG
-from unlisted.tables.spreading import spread_fetch_query
+from unlisted.tables.items import ItemColumn, item_columns
 
 if TYPE_CHECKING:
     from unlisted.tables.table import Table

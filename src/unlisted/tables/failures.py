@@ -55,7 +55,7 @@ def uncharged() -> Iterator[None]:
 def _in_words(cause: Exception) -> str:
     """Name a failure that no row had a part in. Paths and tables are left to the log: they are the owner's."""
     # Looking packages up takes a while to import, and few need it.
-    from unlisted.tables.old_packages import too_old  # noqa: PLC0415
+    from unlisted.tables.versions import too_old  # noqa: PLC0415
 
     package, kind = type(cause).__module__.partition(".")[0].lstrip("_"), type(cause).__name__
     said = f"{kind} from {package}" if package != "builtins" else kind

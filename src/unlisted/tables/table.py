@@ -119,12 +119,12 @@ def source_name(source: Any, table: str | None = None) -> str:
 def _engine(source: Any, table: str | None, types: Mapping[str, str] | None) -> Engine:
     """Choose the engine by what the source is. Each is imported only when it is chosen."""
     if isinstance(source, str) and source.lower().startswith(_POSTGRES):
-        from unlisted.tables.engines.postgres import PostgresEngine  # noqa: PLC0415
+        from unlisted.tables.engines.postgres.engine import PostgresEngine  # noqa: PLC0415
 
         _refuse("types", types, "the columns of a PostgreSQL table have their types")
         return PostgresEngine(source, table)
     if isinstance(source, str | os.PathLike):
-        from unlisted.tables.engines.duckdb_files import file_engine  # noqa: PLC0415
+        from unlisted.tables.engines.duckdb.paths import file_engine  # noqa: PLC0415
 
         return file_engine(os.fspath(source), table, types)
     _refuse("table", table, "a data frame is one table already")
@@ -140,7 +140,7 @@ def _engine(source: Any, table: str | None, types: Mapping[str, str] | None) -> 
 
         return IbisEngine(source)
     if "pandas" in packages or "polars" in packages or hasattr(source, "__arrow_c_stream__"):
-        from unlisted.tables.engines.duckdb_frames import frame_engine  # noqa: PLC0415
+        from unlisted.tables.engines.duckdb.frames import frame_engine  # noqa: PLC0415
 
         return frame_engine(source)
     raise InvalidArgumentError("source", type(source).__name__, SOURCES)

@@ -1,4 +1,4 @@
-"""The histogram with correlated noise against its plain twin, its memory, its budget and its refusals."""
+"""The histogram with correlated noise against its plain reference, its memory, its budget and its refusals."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mechanisms.continual.correlated_twin import plainly
-from tests.mechanisms.running_twin import Round
+from tests.mechanisms.continual.binary_reference import Round
+from tests.mechanisms.continual.correlated_reference import plainly
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
@@ -63,7 +63,7 @@ def after(mechanism: CorrelatedHistogram, rounds: list[Round], key: NoiseKey = K
     return state
 
 
-class TestAgainstItsTwin:
+class TestAgainstItsReference:
     @given(
         STREAMS,
         st.sampled_from(["live", "sticky"]),

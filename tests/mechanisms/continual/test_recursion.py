@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.mechanisms.continual.correlated_twin import followed
+from tests.mechanisms.continual.correlated_reference import followed
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.continual.correlated_bounds import most_of, require_room, response

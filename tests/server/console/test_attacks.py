@@ -15,11 +15,11 @@ from tests.server.running import locked_out
 
 from unlisted.ledger.ledger import Ledger
 from unlisted.server.app import make_app
+from unlisted.server.auth import KeyRing
 from unlisted.server.config import Config
 from unlisted.server.console.app import HEADERS
 from unlisted.server.console.visits import COOKIE
-from unlisted.server.keys import KeyRing
-from unlisted.server.running import demo
+from unlisted.server.run import demo
 
 PAGES = (
     "/",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlisted.server.console.hostile_text import shown
+from unlisted.server.console.rendering import shown
 
 
 def test_markup_is_escaped() -> None:

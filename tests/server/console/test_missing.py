@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import unlisted as ul
-from unlisted.server.console.missing import why_missing
+from unlisted.server.console.answers import why_missing
 
 BUDGET = ul.Budget(epsilon=1, delta="1e-8")
 TABLE = ul.table(pa.table({"user": [1], "query": ["soup"]}), user="user")

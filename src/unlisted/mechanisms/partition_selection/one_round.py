@@ -8,17 +8,16 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from unlisted.counts.weight_oracle import Scales
+from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.counts.weights import UNIT, Weighing
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.partition_selection.threshold_draws import Coins, Drawn
 from unlisted.noise.bits import Bits
-from unlisted.noise.normal_shift import normal_about
-from unlisted.noise.normal_tail import normal_tail_bounds
+from unlisted.noise.normal import normal_about, normal_tail_bounds
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.numbers import positive, whole
 from unlisted.privacy.rounding import any_of_up
-from unlisted.privacy.worst_case import worst_case_up
+from unlisted.privacy.search import worst_case_up
 
 HINT_BUCKETS = 64
 """Of labels just above a hint there are many: in finer buckets more of their coins are decided at once."""
@@ -47,12 +46,12 @@ class LabelRound:
         if self.hint is not None and whole("hint", self.hint) >= self.threshold:
             raise InvalidArgumentError("hint", self.hint, f"below the threshold, {self.threshold}")
 
-    def draw(self, scales: Scales, bits: Bits) -> Drawn:
+    def draw(self, oracle: WeightOracle, bits: Bits) -> Drawn:
         """Weigh, and draw which labels pass, in no particular order; with a hint, also which stay in play."""
-        scales.weigh(self.weighing)
+        oracle.weigh(self.weighing)
         if self.hint is None:
-            return Coins(self.threshold, self._units).draw(scales, bits)
-        return Coins(self.hint, self._units, HINT_BUCKETS).draw_above(self.threshold, scales, bits)
+            return Coins(self.threshold, self._units).draw(oracle, bits)
+        return Coins(self.hint, self._units, HINT_BUCKETS).draw_above(self.threshold, oracle, bits)
 
     @cached_property
     def _units(self) -> Fraction:

@@ -15,25 +15,25 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from unlisted.counts.weight_oracle import Scales
+from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.counts.weights import UNIT, full_weight
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.mechanism import Accuracy, Answer, Chance, Description, Mechanism, Weights, all_needed
 from unlisted.mechanisms.partition_selection.one_round import LabelRound
 from unlisted.noise.bits import Bits, fresh_bits
-from unlisted.noise.normal_shift import normal_delta_up
+from unlisted.noise.normal import normal_delta_up
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 from unlisted.privacy.rounding import log_down, log_up
+from unlisted.privacy.search import worst_case_up
 from unlisted.privacy.sensitivity import Sensitivity
-from unlisted.privacy.worst_case import worst_case_up
 
 _PARTS = 256
 """How finely the part of a user's labels that is new is looked at."""
 
 
 @dataclass(frozen=True)
-class LabelSelection(Mechanism[Scales]):
+class LabelSelection(Mechanism[WeightOracle]):
     """Release labels in rounds; none is released twice, and none that nobody has.
 
     Guarantees: (ρ, δ) of `guarantee()`, and with `at_epsilon` the δ of the whole at that ε. Rows come in the order
@@ -48,7 +48,7 @@ class LabelSelection(Mechanism[Scales]):
     def __post_init__(self) -> None:
         if not self.rounds:
             raise InvalidArgumentError("rounds", self.rounds, "one round or more")
-        if len(self.rounds) > 1 and any(one.weighing.giving_back for one in self.rounds):
+        if len(self.rounds) > 1 and any(one.weighing.rerouting for one in self.rounds):
             raise InvalidArgumentError("rounds", len(self.rounds), "one round where weight is given back")
         if len({one.weighing.adjacency for one in self.rounds}) > 1:
             raise InvalidArgumentError("rounds", len(self.rounds), "rounds that all protect the same neighbours")
@@ -111,20 +111,20 @@ class LabelSelection(Mechanism[Scales]):
         """Return how far one user moves the weights of all rounds, in standard deviations, squared."""
         return sum((one.mu_squared for one in self.rounds), Fraction(0))
 
-    def draw(self, scales: Scales, bits: Bits) -> pa.Array:
+    def draw(self, oracle: WeightOracle, bits: Bits) -> pa.Array:
         """Draw round by round, and leave out of each what came out before; the last is taken out too."""
         found = []
         for one in self.rounds:
-            drawn = one.draw(scales, bits)
-            scales.take_out(drawn.buckets, drawn.ranks)
+            drawn = one.draw(oracle, bits)
+            oracle.take_out(drawn.buckets, drawn.ranks)
             if drawn.in_play is not None:
-                scales.keep_in_play(*drawn.in_play)
+                oracle.keep_in_play(*drawn.in_play)
             found.append(drawn.labels)
         return pa.concat_arrays(found)
 
-    def release(self, scales: Scales, bits: Bits | None = None) -> Answer:
+    def release(self, oracle: WeightOracle, bits: Bits | None = None) -> Answer:
         """Release what was drawn, in the order of labels."""
-        return Answer.of_labels(self.draw(scales, bits or fresh_bits()), self.guarantee())
+        return Answer.of_labels(self.draw(oracle, bits or fresh_bits()), self.guarantee())
 
     def chance_of_users(self, items: int) -> Chance:
         """Return users -> the probability that their label is released, if each of them has so many items.
@@ -159,7 +159,7 @@ class LabelSelection(Mechanism[Scales]):
             name, title = "label_rounds", f"weighted labels in {len(self.rounds)} rounds (DP-SIPS)"
             if self.gives_hints:
                 name, title = "hinted_label_rounds", f"weighted labels in {len(self.rounds)} rounds, with hints"
-        elif self.last.weighing.giving_back is not None:
+        elif self.last.weighing.rerouting is not None:
             name, title = "adaptive_labels", "weighted labels, weight given back (MaxAdaptiveDegree)"
         noise = f"normal on weights, scale {math.sqrt(self.last.variance):.6g}"
         return Description(name, title, Fraction(self.last.threshold, UNIT), noise)

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeVar
 
-from unlisted.counts.weights import HEAVIEST, UNIT, GivingBack, Weighing
+from unlisted.counts.weights import HEAVIEST, UNIT, Rerouting, Weighing
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.mechanism import Mechanism
 from unlisted.mechanisms.partition_selection.one_round import LabelRound
 from unlisted.mechanisms.partition_selection.rounds import LabelSelection
-from unlisted.noise.normal_shift import normal_about, normal_delta_about
+from unlisted.noise.normal import normal_about, normal_delta_about
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.rounding import round_up
@@ -153,7 +153,7 @@ class RoundsSearch:
             return self.weighing
         # With next to no budget no label ever has enough; then none gives anything back.
         enough = min(threshold + math.ceil(ENOUGH * math.sqrt(variance) * UNIT), HEAVIEST - 1)
-        return Weighing(self.weighing.items, GivingBack(enough, self._given_back), self.weighing.adjacency)
+        return Weighing(self.weighing.items, Rerouting(enough, self._given_back), self.weighing.adjacency)
 
     @property
     def _given_back(self) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unlisted.counts.bounded_counts import add_noise
-from unlisted.counts.weight_oracle import Scales
+from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.counts.weights import MOST_LABELS, UNIT, Weighing
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.mechanism import Accuracy, Answer, Description, Interval, Mechanism, Weights, all_needed
@@ -28,7 +28,7 @@ from unlisted.mechanisms.partition_selection.user_sizes import SizesOfUsers, by_
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.gaussian_dp import mu_squared_of_gaussian_counts_up
-from unlisted.noise.normal_shift import normal_delta_up
+from unlisted.noise.normal import normal_delta_up
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
@@ -51,7 +51,7 @@ SPOKEN_OF = (1, 10, 100)
 
 
 @dataclass(frozen=True)
-class FindThenCount(Mechanism[Scales]):
+class FindThenCount(Mechanism[WeightOracle]):
     """Release labels, how many users have how many of them, and the labels' counts.
 
     Guarantees: (ρ, δ) of `guarantee()`, and with `at_epsilon` the δ of the whole at that ε. Rows come in the order
@@ -160,22 +160,22 @@ class FindThenCount(Mechanism[Scales]):
         """Return the grain where so many labels were found: a user who has them all still adds 1 to each."""
         return max(self.grain, math.isqrt(labels) + 1)
 
-    def release(self, scales: Scales, bits: Bits | None = None) -> Answer:
+    def release(self, oracle: WeightOracle, bits: Bits | None = None) -> Answer:
         """Find the labels, look at how many of them users have, and count."""
         bits = bits or fresh_bits()
-        found = len(self.selection.draw(scales, bits))
-        sizes = self._sizes(scales, found, bits)
+        found = len(self.selection.draw(oracle, bits))
+        sizes = self._sizes(oracle, found, bits)
         in_full, grain = sizes.best_in_full(math.sqrt(self.counts_variance)), self.grain_for(found)
-        counts = scales.scaled_counts_of_taken(weights_of_sizes(found, in_full, grain))
+        counts = oracle.scaled_counts_of_taken(weights_of_sizes(found, in_full, grain))
         noisy = add_noise(counts.counts, self.counts_law(in_full, grain).sample(len(counts), bits))
         extras = _said(sizes, in_full)
         return Answer.by_count(counts.labels, _rounded(noisy, grain), self.guarantee(), extras=extras)
 
-    def _sizes(self, scales: Scales, found: int, bits: Bits) -> SizesOfUsers:
+    def _sizes(self, oracle: WeightOracle, found: int, bits: Bits) -> SizesOfUsers:
         """Return how many users have how many of the labels, with noise on every class, the empty ones too."""
         ends = size_ends(found)
         noise = self.sizes_law.sample(len(ends), bits)
-        users = by_class(scales.sizes_of_users(), ends) + noise
+        users = by_class(oracle.sizes_of_users(), ends) + noise
         return SizesOfUsers(tuple(ends), tuple(users.tolist()), self.sizes_law.stddev)
 
     def accuracy(self) -> Accuracy:

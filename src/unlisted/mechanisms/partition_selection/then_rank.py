@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import add_noise
-from unlisted.counts.weight_oracle import Scales
+from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.counts.weights import Weighing
 from unlisted.mechanisms.mechanism import Accuracy, Answer, Description, Interval, Mechanism, Weights
 from unlisted.mechanisms.partition_selection.rounds import LabelSelection
@@ -41,7 +41,7 @@ _DIGITS = 9
 
 
 @dataclass(frozen=True)
-class LabelRanking(Mechanism[Scales]):
+class LabelRanking(Mechanism[WeightOracle]):
     """Release labels, and rank k of them by the number of users who have them, plus Gumbel noise.
 
     Guarantees: (ρ, δ) of `guarantee()`, and for each answer what it `spent`: fewer labels than k, fewer draws. Of
@@ -126,11 +126,11 @@ class LabelRanking(Mechanism[Scales]):
     def _cost_of(self, draws: int) -> Guarantee:
         return self.selection.guarantee() + draws * self.draw_price() + self.counts_price()
 
-    def release(self, scales: Scales, bits: Bits | None = None) -> Answer:
+    def release(self, oracle: WeightOracle, bits: Bits | None = None) -> Answer:
         """Find the labels, then draw among them; `stopped` says that there were fewer than k."""
         bits = bits or fresh_bits()
-        self.selection.draw(scales, bits)
-        counts = scales.counts_of_taken()
+        self.selection.draw(oracle, bits)
+        counts = oracle.counts_of_taken()
         order, _ = first_in_race(counts.counts, None, self.epsilon, self.k, bits)
         noisy = None
         if self.counts_law is not None:

@@ -23,16 +23,16 @@ from unlisted.errors import (
     LedgerError,
     UnlistedError,
 )
-from unlisted.server.console import admin, answer, ask, budget, datasets, history, sign_in, streams
+from unlisted.server.console import admin, answers, ask, budget, sign_in, streams
 from unlisted.server.console.sessions import Sessions
 from unlisted.server.console.visits import SIGN_IN, Console, Visit, any_visit
-from unlisted.server.desk import Desk
-from unlisted.server.rates import RateLimit
-from unlisted.server.watch import NO_TELEMETRY
-from unlisted.server.workers import Workers
+from unlisted.server.executor import Executor
+from unlisted.server.limits import RateLimit
+from unlisted.server.observability import NO_TELEMETRY
+from unlisted.server.query_service import QueryService
 from unlisted.tables.failures import OWNER_LOG
 
-PAGES = (sign_in, datasets, ask, answer, history, budget, admin, streams)
+PAGES = (sign_in, ask, answers, budget, admin, streams)
 
 HEADERS = {
     # Nothing runs and nothing is drawn that does not come from here, as a file of its own.
@@ -44,26 +44,26 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
+    "X-PageMiddleware-Options": "DENY",
 }
 """What every answer of the console carries."""
 
 
-def console_app(desk: Desk, workers: Workers, rates: RateLimit) -> FastAPI:
-    """Return the console over a desk, to be mounted where the cookies' path shall be."""
+def console_app(service: QueryService, executor: Executor, rates: RateLimit) -> FastAPI:
+    """Return the console over a service, to be mounted where the cookies' path shall be."""
     app = FastAPI(openapi_url=None, redirect_slashes=False, telemetry=NO_TELEMETRY)
-    app.state.console = Console(desk, workers, rates, Sessions(desk.config.secret))
+    app.state.console = Console(service, executor, rates, Sessions(service.config.secret))
     for page in PAGES:
         app.include_router(page.router)
     app.mount("/static", StaticFiles(directory=Path(str(files(__package__) / "static"))))
-    app.add_middleware(Frame)
+    app.add_middleware(PageMiddleware)
     app.add_exception_handler(UnlistedError, _refused)
     app.add_exception_handler(HTTPException, _not_served)
     app.add_exception_handler(RequestValidationError, _not_served)
     return app
 
 
-class Frame:
+class PageMiddleware:
     """Puts the headers of every page on every answer, and a page in the place of a failure that nobody foresaw."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,4 +1,4 @@
-"""Ask: choose what to count, see what it costs and how good it will be, and only then spend."""
+"""Ask: choose a data set and what to count, see what it costs and how good it will be, and only then spend."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from starlette.responses import Response
 
 from unlisted.errors import BudgetRefusedError, FrozenError, InvalidArgumentError
 from unlisted.query.plan import Plan
-from unlisted.server.console.budget_figures import Standing, standing_of
-from unlisted.server.console.drafts import Draft
-from unlisted.server.console.pictures import picture
+from unlisted.server.console.budget import Standing, standing_of
+from unlisted.server.console.charts import picture
+from unlisted.server.console.question_form import Draft
 from unlisted.server.console.visits import Sent, Signed, SignedIn
-from unlisted.server.desk import DatasetView
+from unlisted.server.query_service import DatasetView
 from unlisted.tables.column_types import ColumnType
 
 router = APIRouter()
@@ -81,10 +81,29 @@ class Preview:
         return not self.standing.frozen and self.standing.after(self.plan.guarantee) is not None
 
 
+@dataclass(frozen=True)
+class Offered:
+    """A data set, and where the visitor's account on it stands; None without an account."""
+
+    dataset: DatasetView
+    standing: Standing | None
+
+
+@router.get("/")
+def datasets(visit: Signed) -> Response:
+    """List the data sets."""
+    service, caller = visit.service, visit.caller
+    offered = [
+        Offered(one, standing_of(service.balance(caller, one.name)) if one.account else None)
+        for one in service.datasets(caller)
+    ]
+    return visit.page("datasets.html", {"current": "Data sets", "offered": offered})
+
+
 @router.get("/datasets/{name}/ask")
 def show(visit: Signed, name: str) -> Response:
     """Show the form with a preview of what it says."""
-    return _page(visit, name, Draft.blank(visit.desk.dataset(visit.caller, name)))
+    return _page(visit, name, Draft.blank(visit.service.dataset(visit.caller, name)))
 
 
 @router.post("/datasets/{name}/ask")
@@ -104,8 +123,8 @@ async def pay(visit: Signed, name: str, sent: Sent) -> Response:
     """Spend: run the question that was previewed, and go to its answer."""
     draft = Draft.sent(sent)
     try:
-        plan = await run_in_threadpool(visit.desk.plan, visit.caller, name, draft.asked())
-        release = await visit.console.workers.answer(plan, sent.one("request") or None, visit.gone)
+        plan = await run_in_threadpool(visit.service.plan, visit.caller, name, draft.asked())
+        release = await visit.console.executor.answer(plan, sent.one("request") or None, visit.gone)
     except (InvalidArgumentError, BudgetRefusedError) as refused:
         return await run_in_threadpool(_page, visit, name, draft, refused)
     entry = release.stamp["entry"] if release.stamp else ""
@@ -115,7 +134,7 @@ async def pay(visit: Signed, name: str, sent: Sent) -> Response:
 def _page(
     visit: SignedIn, name: str, draft: Draft, refused: InvalidArgumentError | BudgetRefusedError | None = None
 ) -> Response:
-    dataset = visit.desk.dataset(visit.caller, name)
+    dataset = visit.service.dataset(visit.caller, name)
     given = _previewed(visit, name, draft)
     if refused is not None:
         given["wrong"] = _wrong(refused)
@@ -138,10 +157,10 @@ def _previewed(visit: SignedIn, name: str, draft: Draft) -> dict[str, Any]:
     place = f"{visit.root}/datasets/{quote(name, safe='')}"
     shown: dict[str, Any] = {"draft": draft, "wrong": Wrong(), "preview": None, "place": place, "alone": False}
     try:
-        plan = visit.desk.plan(visit.caller, name, draft.asked())
+        plan = visit.service.plan(visit.caller, name, draft.asked())
     except InvalidArgumentError as refused:
         return shown | {"wrong": _wrong(refused)}
-    standing = standing_of(visit.desk.balance(visit.caller, name))
+    standing = standing_of(visit.service.balance(visit.caller, name))
     chart = picture(plan.chart().properties(width=390, height=230), _curve_said(plan))
     return shown | {"preview": Preview(plan, standing, chart, secrets.token_urlsafe(16))}
 

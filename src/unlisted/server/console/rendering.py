@@ -1,18 +1,51 @@
-"""Templates become pages: everything in them is escaped, and a name that is not given is an error."""
+"""Templates become pages: everything in them is escaped, and a name that is not given is an error.
+
+Labels are whatever somebody once typed. On a page they are escaped, kept apart from the direction of the text
+around them, and every character that a reader would not see stands there by its number.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from unlisted.privacy.rounding import round_down
 from unlisted.release.release import NUMBERS, short_up
-from unlisted.server.console.hostile_text import shown
+
+_UNSEEN = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+    + "".join(map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+)
+"""Fillers, blanks and selectors that Unicode calls letters, symbols or marks, and that take no ink."""
+
+_MARK = Markup('<span class="unseen" title="{name}">{number}</span>')
+
+
+def shown(value: object) -> Markup:
+    """Return a value as a page shows it: escaped, isolated, with nothing hidden in it."""
+    if value is None:
+        return Markup('<span class="unseen" title="no value">no value</span>')
+    text = str(value)
+    if not text:
+        return Markup('<span class="unseen" title="a text without characters">empty</span>')
+    begin, end = len(text) - len(text.lstrip(" ")), len(text.rstrip(" "))
+    inside = (_marked(c) if _is_unseen(c) or not begin <= at < end else c for at, c in enumerate(text))
+    return Markup("<bdi>{}</bdi>").format(Markup("").join(inside))
+
+
+def _is_unseen(c: str) -> bool:
+    return not c.isprintable() or c in _UNSEEN
+
+
+def _marked(c: str) -> Markup:
+    return _MARK.format(name=unicodedata.name(c, "a character without a name"), number=f"U+{ord(c):04X}")
 
 
 def render(template: str, given: dict[str, Any]) -> str:

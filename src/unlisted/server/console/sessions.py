@@ -1,8 +1,8 @@
 """Who is signed in: a cookie that holds the visitor's key, sealed so that only the service can open it.
 
-Nothing is stored of who is signed in. Each request opens the cookie and shows the key at the desk like any other
-caller, so a revoked key is refused here too, and whoever steals the service's secret alone can forge nobody. A
-service of several processes shares its sessions by sharing its secret.
+Nothing is stored of who is signed in. Each request opens the cookie and shows the key as any other caller does, so
+a revoked key is refused here too, and whoever steals the service's secret alone can forge nobody. A service of
+several processes shares its sessions by sharing its secret.
 
 Signing out ends the session for every copy of its cookie: its number is remembered until the cookie would have
 ended by itself. The process that was told remembers it; in others a copy lives on until then.

@@ -22,7 +22,7 @@ def sign_in(visit: AnyVisit, sent: Sent) -> Response:
     """Take a key. A new cookie begins with it, so that nobody can have planted the one it is kept in."""
     key = sent.one("key")
     try:
-        visit.desk.enter(key, address_of(visit.request))
+        visit.service.enter(key, address_of(visit.request))
     except AccessError as refused:
         response = _form(visit, str(refused), refused.status)
         if refused.retry_after is not None:

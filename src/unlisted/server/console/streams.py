@@ -7,10 +7,10 @@ from starlette.responses import Response
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.server.config import StreamOffer
-from unlisted.server.console.answer import first_rows
-from unlisted.server.console.pictures import picture
+from unlisted.server.console.answers import first_rows
+from unlisted.server.console.charts import picture
 from unlisted.server.console.visits import Signed
-from unlisted.server.workers import source_refused
+from unlisted.server.executor import source_refused
 from unlisted.streams.stream import Stream
 
 router = APIRouter()
@@ -19,14 +19,14 @@ router = APIRouter()
 @router.get("/streams")
 def show(visit: Signed) -> Response:
     """List the streams."""
-    found = [(offer, _opened(offer)) for offer in visit.desk.streams(visit.caller)]
+    found = [(offer, _opened(offer)) for offer in visit.service.streams(visit.caller)]
     return visit.page("streams.html", {"current": "Streams", "found": found})
 
 
 @router.get("/streams/{name}")
 def of_one(visit: Signed, name: str) -> Response:
     """Show a stream: its running chart, and its last release."""
-    offer = visit.desk.stream(visit.caller, name)
+    offer = visit.service.stream(visit.caller, name)
     stream = _opened(offer)
     last = stream.round - stream.round % stream.settings.release_every
     release = stream.release(last) if last else None

@@ -1,4 +1,4 @@
-"""One request to the console: who it is from, whether its form is ours, and the page that answers it.
+"""One request to the console: who it is from, what its form sent, and the page that answers it.
 
 A page's function asks for a `Visit` and gives back what `visit.page(…)` or `visit.go(…)` returns. Whoever is not
 signed in is sent to the form for that before the function runs; a form without its token is refused.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 
 from fastapi import Depends
 from markupsafe import Markup
@@ -17,15 +17,54 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from unlisted.errors import AccessError
-from unlisted.server.console.forms import Form, read_form
+from unlisted.errors import AccessError, InvalidArgumentError
+from unlisted.server.api.dependencies import caller_gone
+from unlisted.server.auth import Caller
 from unlisted.server.console.rendering import render
 from unlisted.server.console.sessions import LONGEST, Sessions
-from unlisted.server.desk import Desk
-from unlisted.server.entrance import caller_gone
-from unlisted.server.keys import Caller
-from unlisted.server.rates import RateLimit
-from unlisted.server.workers import Workers
+from unlisted.server.executor import Executor
+from unlisted.server.limits import RateLimit
+from unlisted.server.query_service import QueryService
+
+MOST_BYTES = 64 * 1024
+"""A question with a long condition has a few hundred."""
+
+_MOST_FIELDS = 200
+_CONTENT_TYPE = "application/x-www-form-urlencoded"
+
+
+@dataclass(frozen=True)
+class Form:
+    """The fields of a form in the order they were sent; a field may be sent several times."""
+
+    fields: tuple[tuple[str, str], ...] = ()
+
+    def one(self, name: str, default: str = "") -> str:
+        """Return a field without the blanks around it; the default if it was not sent or left empty."""
+        return next((value.strip() for key, value in self.fields if key == name and value.strip()), default)
+
+    def all(self, name: str) -> tuple[str, ...]:
+        """Return every value that a field was sent with."""
+        return tuple(value for key, value in self.fields if key == name)
+
+
+async def read_form(request: Request) -> Form:
+    """Read the body of a request as a form."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _CONTENT_TYPE:
+        raise InvalidArgumentError("form", "another content type", _CONTENT_TYPE)
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > MOST_BYTES:
+            raise InvalidArgumentError("form", "a longer one", f"at most {MOST_BYTES:,} bytes")
+    try:
+        fields = parse_qsl(
+            body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS
+        )
+    except ValueError:
+        raise InvalidArgumentError("form", "something else", "fields that a browser sends, in UTF-8") from None
+    return Form(tuple(fields))
+
 
 COOKIE = "unlisted_console"
 SIGN_IN = "/sign-in"
@@ -36,10 +75,10 @@ _STALE = "This form is from an older visit. Go back, load the page again and sen
 
 @dataclass(frozen=True)
 class Console:
-    """What all pages share: the desk, the threads in which questions run, rates, and the cookies."""
+    """What all pages share: the service, the threads in which questions run, rates, and the cookies."""
 
-    desk: Desk
-    workers: Workers
+    service: QueryService
+    executor: Executor
     rates: RateLimit
     sessions: Sessions
 
@@ -54,9 +93,9 @@ class Visit:
     caller: Caller | None = None
 
     @property
-    def desk(self) -> Desk:
-        """The desk that decides what the visitor may do."""
-        return self.console.desk
+    def service(self) -> QueryService:
+        """The service that decides what the visitor may do."""
+        return self.console.service
 
     @property
     def root(self) -> str:
@@ -83,14 +122,14 @@ class Visit:
             path=self.root or "/",
             httponly=True,
             samesite="strict",
-            secure=self.desk.config.secure_cookies,
+            secure=self.service.config.secure_cookies,
         )
         return response
 
 
 @dataclass(frozen=True)
 class SignedIn(Visit):
-    """A request of somebody whose key the desk accepted."""
+    """A request of somebody whose key the service accepted."""
 
     caller: Caller
 
@@ -112,9 +151,9 @@ async def signed_in(request: Request) -> SignedIn:
     key = visit.console.sessions.key(visit.cookie)
     if not key:
         raise AccessError(401, "Sign in first.")
-    caller = visit.desk.remembered(key)
+    caller = visit.service.remembered(key)
     if caller is None:
-        caller = await run_in_threadpool(visit.desk.enter, key, address_of(request))
+        caller = await run_in_threadpool(visit.service.enter, key, address_of(request))
     request.state.key = caller.key  # for the one line in the log
     visit.console.rates.take(caller.key)
     request.state.visit = found = SignedIn(request, visit.console, visit.cookie, caller)

@@ -1,1 +1,1 @@
-"""What one engine does differently, one file each, nothing else."""
+"""What one engine does differently, a file or a folder each, nothing else."""

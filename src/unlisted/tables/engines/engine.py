@@ -37,7 +37,7 @@ from unlisted.tables.column_types import ColumnType
 
 if TYPE_CHECKING:
     # It brings sqlglot, which a question without a predicate does not need on DuckDB.
-    from unlisted.tables.predicate import Predicate
+    from unlisted.tables.predicate.grammar import Predicate
 
 SOURCE = "unlisted_source"
 """The relation that every statement reads its rows from, always as `FROM "unlisted_source"` and once at most.

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.engines.duckdb import DuckDBEngine
-from unlisted.tables.engines.duckdb_columns import quoted
-from unlisted.tables.engines.duckdb_frames import Frame, frame_engine
+from unlisted.tables.engines.duckdb.columns import quoted
+from unlisted.tables.engines.duckdb.engine import DuckDBEngine
+from unlisted.tables.engines.duckdb.frames import Frame, frame_engine
 from unlisted.tables.engines.engine import Engine, Rows, World, no_user
 
 __all__ = ["IbisEngine"]
@@ -173,7 +173,7 @@ def _polars(backend: Any, compiled: Any) -> Engine:  # noqa: ARG001 - what is co
 def _postgres(backend: Any, compiled: str) -> Engine:
     """Work in the user's own session: it holds the temporary tables that the query may read."""
     from unlisted.tables.engines.dialect import subquery  # noqa: PLC0415 - brings sqlglot
-    from unlisted.tables.engines.postgres import PostgresRelation  # noqa: PLC0415 - brings sqlglot
+    from unlisted.tables.engines.postgres.engine import PostgresRelation  # noqa: PLC0415 - brings sqlglot
 
     return PostgresRelation(lambda: nullcontext(backend.con), lambda _: subquery(compiled))
 

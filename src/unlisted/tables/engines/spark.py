@@ -31,7 +31,7 @@ from unlisted.tables.engines.dialect import (
     within_calendar,
 )
 from unlisted.tables.engines.engine import SOURCE, Rows, no_user
-from unlisted.tables.old_packages import parts
+from unlisted.tables.versions import parts
 
 __all__ = ["SparkEngine"]
 

@@ -1,0 +1,134 @@
+"""A question as it stands in the form: texts, until it is asked.
+
+The form has a field for every option that a visitor may say (`query/questions.py`), under the option's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.query.options import AMOUNTS, Option
+from unlisted.query.questions import KINDS, Top, defaults_of, own_options
+from unlisted.server.console.visits import Form
+from unlisted.server.planning import Asked
+from unlisted.server.query_service import DatasetView
+
+RANKINGS = ("gumbel", "labels")
+"""The ways to rank. `auto` is not among them: a visitor sees in two previews which is better."""
+
+NOT_IN_THE_FORM = {
+    "items": "the columns are boxes to tick, and stand beside the texts",
+    "adjacency": "the owner of a data set decides whom it protects",
+    "rho": "the form asks for ε",
+    "per_item_epsilon": "the account that pays knows it, if it was opened with results and questions",
+}
+"""Options that the form does not have, and why."""
+
+_FIRST = {
+    "question": "histogram",
+    "epsilon": "1",
+    "delta": "1e-8",
+    "k": "20",
+    "fetch": "1000",
+    "ranking": "gumbel",
+}
+
+
+def _blank() -> dict[str, str]:
+    """Return every field of the form, and what stands in it first."""
+    found = dict.fromkeys(name for name in AMOUNTS if name not in NOT_IN_THE_FORM) | dict.fromkeys(_FIRST)
+    for kind in KINDS.values():
+        defaults = defaults_of(kind)
+        found |= {name: defaults.get(name) for name in own_options(kind) if name not in NOT_IN_THE_FORM}
+    return {name: _FIRST.get(name, "" if value in (None, False) else str(value)) for name, value in found.items()}
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The fields of the form, each as it was typed, and the columns that were ticked."""
+
+    item: tuple[str, ...]
+    typed: Mapping[str, str]
+
+    def __getattr__(self, name: str) -> str:
+        try:
+            return self.__dict__["typed"][name]  # type: ignore[no-any-return]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    @staticmethod
+    def blank(dataset: DatasetView) -> Draft:
+        """Return the form as a visitor first meets it: one column, and the data set's own bounds."""
+        bounds = {
+            "items_per_user": str(dataset.items_per_user or ""),
+            "rows_per_item": str(dataset.rows_per_item or ""),
+        }
+        return Draft(tuple(dataset.items)[:1], _blank() | bounds)
+
+    @staticmethod
+    def sent(form: Form) -> Draft:
+        """Return the form as it was sent."""
+        return Draft(form.all("item"), {name: form.one(name) for name in _blank()})
+
+    def but(self, **typed: str) -> Draft:
+        """Return the form with some fields typed otherwise."""
+        return replace(self, typed={**self.typed, **typed})
+
+    def hidden(self) -> list[tuple[str, str]]:
+        """Return the fields as another form can carry them along unseen."""
+        return [*(("item", name) for name in self.item), *self.typed.items()]
+
+    def asked(self) -> Asked:
+        """Read the fields that this kind of question has."""
+        if self.question not in KINDS:
+            raise InvalidArgumentError("question", self.question, f"one of {', '.join(KINDS)}")
+        kind = KINDS[self.question]
+        if not self.item:
+            raise InvalidArgumentError("items", "nothing", "at least one column")
+        own = {name: about for name, about in own_options(kind).items() if name in self.typed}
+        read = {name: _read(name, about, self.typed[name]) for name, about in own.items() if name != "method"}
+        read |= {name: self.typed[name] for name in AMOUNTS if name in self.typed}
+        if "method" in own:
+            field, allowed = ("ranking", RANKINGS) if kind is Top else ("method", own["method"].choices)
+            read["method"] = _one_of(field, self.typed[field], allowed)
+        for name in _without(read):
+            read.pop(name, None)
+        return Asked.of(self.question, self.item, read)
+
+
+def _without(read: Mapping[str, Any]) -> list[str]:
+    """Return the fields that have no meaning beside the others: the page hides them."""
+    hidden = [] if read.get("count") == "rows" else ["rows_per_item"]
+    if read.get("method") == "gumbel":
+        # A ranking by noise alone needs no bound on the items of a user.
+        hidden.append("items_per_user")
+    if read.get("method") == "labels":
+        hidden += ["fetch", "count", "rows_per_item"]
+    return hidden
+
+
+def _read(name: str, about: Option, typed: str) -> Any:
+    """Read one field as what its option holds."""
+    if about.kind == "whole":
+        return _whole(name, typed)
+    if about.kind == "switch":
+        return bool(typed)
+    return _one_of(name, typed, about.choices) if about.choices else typed or None
+
+
+def _whole(name: str, typed: str) -> int | None:
+    if not typed:
+        return None
+    digits = typed.replace(",", "").replace(" ", "")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 18 and int(digits)):
+        raise InvalidArgumentError(name, typed, "a whole number, 1 or above")
+    return int(digits)
+
+
+def _one_of(name: str, typed: str, allowed: tuple[str, ...]) -> str:
+    if typed not in allowed:
+        raise InvalidArgumentError(name, typed, f"one of {', '.join(allowed)}")
+    return typed

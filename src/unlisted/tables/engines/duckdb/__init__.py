@@ -1,0 +1,1 @@
+"""DuckDB, embedded: files, its own databases, and data frames."""

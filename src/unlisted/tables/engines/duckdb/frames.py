@@ -1,0 +1,288 @@
+"""Data frames and streams that speak the Arrow PyCapsule interface, read by DuckDB where they are.
+
+Polars and pandas frames, PyArrow tables and readers, and anything else with `__arrow_c_stream__`. A Polars
+LazyFrame is run only when its rows are needed, for the columns that are needed, batch by batch. A stream that can
+be read only once is read once, and asking it again is refused. No row is looked at to learn a type: a pandas
+column of Python objects, which could hold anything, is read as text.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import numbers
+import uuid
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import closing
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from unlisted.errors import InvalidArgumentError
+from unlisted.tables.engines.duckdb.arrow import careful, careful_table
+from unlisted.tables.engines.duckdb.columns import quoted
+from unlisted.tables.engines.duckdb.engine import DuckDBEngine, Opening, connected, described
+
+FRAME = "unlisted_frame"
+
+_LARGEST = 10**400
+_SAID_AS_TEXT = (numbers.Number, decimal.Decimal, datetime.date, datetime.time, uuid.UUID)
+
+
+def frame_engine(frame: Any) -> DuckDBEngine:
+    """Choose how to read a frame. Reads nothing."""
+    packages = {cls.__module__.partition(".")[0] for cls in type(frame).__mro__}
+    if "pandas" in packages:
+        if not hasattr(frame, "dtypes") or not hasattr(frame, "columns"):
+            hint = "Make a data frame of it, with a column that says whose row it is."
+            raise InvalidArgumentError("source", type(frame).__name__, "a data frame", hint)
+        return DuckDBEngine(Pandas(frame))
+    if "polars" in packages and hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
+        return DuckDBEngine(Frame(lambda: _lazy_schema(frame), lambda columns: _lazy_rows(frame, columns)))
+    if hasattr(frame, "__len__"):
+        return DuckDBEngine(Frame(lambda: _reader(frame).schema, lambda columns: pa.table(frame).select(columns)))
+    return DuckDBEngine(Stream(frame))
+
+
+class Frame:
+    """A frame that can be read again and again: how its schema is read, and how its rows."""
+
+    named_by_first_line = False
+    knows_collations = False
+    collated: frozenset[str] = frozenset()
+
+    def __init__(
+        self,
+        schema: Callable[[], pa.Schema],
+        rows: Callable[[list[str]], pa.Table | pa.RecordBatchReader],
+    ) -> None:
+        self._schema = schema
+        self._rows = rows
+
+    @cached_property
+    def _types(self) -> Mapping[str, str]:
+        return _duckdb_types(self._schema())
+
+    def check(self) -> None:
+        """Do nothing: a frame can be read again."""
+
+    def state(self) -> Hashable:
+        """Return nothing: one statement reads the frame, which is in this process."""
+        return None
+
+    def types(self) -> Mapping[str, str]:
+        """Read the schema."""
+        return self._types
+
+    def open(self, opening: Opening) -> str:
+        """Let DuckDB read the columns; batches are asked for when a query runs."""
+        opening.connection.register(FRAME, _careful(self.rows(opening)))
+        return self.relation(opening.columns)
+
+    def rows(self, opening: Opening) -> pa.Table | pa.RecordBatchReader:
+        """Return the rows, with the columns that are read."""
+        return self._rows(list(opening.columns))
+
+    def bind(self, opening: Opening) -> str:
+        """Read a row of nulls in the same way, which is nobody's: some failures only show with a row in hand."""
+        schema = self._schema()
+        fields = [schema.field(name) for name in opening.columns]
+        nobody = pa.table([pa.nulls(1, field.type) for field in fields], names=list(opening.columns))
+        opening.connection.register(FRAME, _careful(nobody))
+        return self.relation(opening.columns)
+
+    def open_carefully(self, opening: Opening) -> str | None:  # noqa: ARG002
+        """Return nothing: there is no other way, for every frame is read carefully."""
+        return None
+
+    def relation(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - the connection was opened for these
+        """Return the name under which the frame is read."""
+        return quoted(FRAME)
+
+
+class Pandas(Frame):
+    """A pandas frame. In a column of objects, different texts may be one user: 1, 1.0 and True are equal."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        super().__init__(lambda: _pandas_schema(frame), lambda columns: _pandas_rows(frame, columns, None))
+        self._known: tuple[Hashable, Mapping[str, str]] | None = None
+
+    def state(self) -> Hashable:
+        """Return the columns there are now: a pandas frame can get others."""
+        return tuple((str(name), str(kind)) for name, kind in self._frame.dtypes.items())
+
+    def types(self) -> Mapping[str, str]:
+        """Read the schema, and read it again when the columns have changed."""
+        now = self.state()
+        if self._known is None or self._known[0] != now:
+            self._known = (now, _duckdb_types(self._schema()))
+        return self._known[1]
+
+    def rows(self, opening: Opening) -> pa.Table:
+        """Return the rows, users who are equal under one name."""
+        return _pandas_rows(self._frame, list(opening.columns), opening.user)
+
+
+class Stream(Frame):
+    """A stream that is used up by reading it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._is_used = False
+        super().__init__(lambda: self._opened.schema, self._rest)
+
+    @cached_property
+    def _opened(self) -> pa.RecordBatchReader:
+        return _reader(self._stream)
+
+    def check(self) -> None:
+        """Refuse a stream that was read."""
+        if self._is_used:
+            allowed, hint = "a stream that was not read yet", "Collect it into a table to ask more than once."
+            raise InvalidArgumentError("source", type(self._stream).__name__, allowed, hint)
+
+    def _rest(self, columns: list[str]) -> pa.RecordBatchReader:
+        self._is_used = True
+        reader = self._opened
+        schema = pa.schema([reader.schema.field(name) for name in columns])
+        return pa.RecordBatchReader.from_batches(schema, (batch.select(columns) for batch in reader))
+
+
+def _careful(rows: pa.Table | pa.RecordBatchReader) -> pa.RecordBatchReader:
+    return careful_table(rows) if isinstance(rows, pa.Table) else careful(rows.schema, rows)
+
+
+def _reader(stream: Any) -> pa.RecordBatchReader:
+    """Open a stream at its start, which tells its schema."""
+    if isinstance(stream, pa.RecordBatchReader):
+        return stream
+    try:
+        return pa.RecordBatchReader.from_stream(stream)
+    except (pa.ArrowException, TypeError, ValueError, RuntimeError):
+        raise InvalidArgumentError(
+            "source", type(stream).__name__, "a data frame or stream whose Arrow schema can be read"
+        ) from None
+
+
+def _duckdb_types(schema: pa.Schema) -> Mapping[str, str]:
+    """Return DuckDB's names for the types of those columns that it can read, and whose name is theirs alone."""
+    uses = Counter(schema.names)
+    fields = [field for field in schema if uses[field.name] == 1]
+    with closing(connected()) as connection:
+        if (types := _tried(connection, fields)) is not None:
+            return types
+        # One column that cannot be read must not hide the others.
+        return {name: native for field in fields for name, native in (_tried(connection, [field]) or {}).items()}
+
+
+def _tried(connection: duckdb.DuckDBPyConnection, fields: Sequence[pa.Field]) -> Mapping[str, str] | None:
+    """Describe columns, or return None if DuckDB cannot read all of them."""
+    # By position: DuckDB would rename columns whose names differ only in case.
+    numbered = pa.schema([field.with_name(f"c{at}") for at, field in enumerate(fields)])
+    try:
+        connection.register(FRAME, numbered.empty_table())
+        natives = described(connection, quoted(FRAME)).values() if fields else ()
+    except (duckdb.Error, pa.ArrowException):
+        return None
+    return dict(zip((field.name for field in fields), natives, strict=True))
+
+
+def _lazy_schema(frame: Any) -> pa.Schema:
+    """Return the schema of a Polars LazyFrame, which plans it but runs nothing."""
+    # Plans fail in many ways, with messages that name what they are planned on.
+    try:
+        return _reader(_without_categories(frame).clear().collect()).schema
+    except Exception:
+        raise InvalidArgumentError("source", "LazyFrame", "a LazyFrame whose schema can be planned") from None
+
+
+def _lazy_rows(frame: Any, columns: list[str]) -> pa.RecordBatchReader:
+    """Return a reader that runs a Polars LazyFrame while it is read."""
+    needed = _without_categories(frame.select(columns))
+    schema = _reader(needed.clear().collect()).schema
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        parts = needed.collect_batches() if hasattr(needed, "collect_batches") else [needed.collect()]
+        for part in parts:
+            yield from pa.table(part).cast(schema).to_batches()
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _without_categories(frame: Any) -> Any:
+    """Say categories as the texts they stand for: each batch could number them in its own way."""
+    import polars  # noqa: PLC0415 - only who has a Polars frame has Polars
+
+    return frame.cast({polars.Categorical: polars.String, polars.Enum: polars.String})
+
+
+def _pandas_schema(frame: Any) -> pa.Schema:
+    """Return the schema that the columns of a pandas frame will have."""
+    fields = []
+    for name in frame.columns[~frame.columns.duplicated(keep=False)]:
+        try:
+            fields.append(pa.field(name, _pandas_column(frame[name].iloc[:0], _text).type))
+        except (pa.ArrowException, TypeError, ValueError, NotImplementedError):
+            # No name that can be asked for, or a type that Arrow does not know; the other columns are still good.
+            continue
+    return pa.schema(fields)
+
+
+def _pandas_rows(frame: Any, columns: list[str], user: str | None) -> pa.Table:
+    said = {name: same_text if name == user else _text for name in columns}
+    return pa.table({name: _pandas_column(frame[name], said[name]) for name in columns})
+
+
+def _pandas_column(series: Any, said: Callable[[object], str | None]) -> pa.Array | pa.ChunkedArray:
+    """Return a column of a pandas frame, NaN as null; Python objects as text."""
+    values = series.dtype.categories if hasattr(series.dtype, "categories") else series
+    if _holds_objects(values):
+        return pa.array((said(value) for value in series), pa.large_string())
+    return pa.array(series, from_pandas=True)
+
+
+def _holds_objects(values: Any) -> bool:
+    """Return whether values are Python objects, as texts are too where Arrow does not store them."""
+    return bool(values.dtype == object) or getattr(values.dtype, "storage", None) == "python"
+
+
+def _text(value: object) -> str | None:
+    """Say one Python object as text; what is missing, is no plain value or cannot say itself is null."""
+    try:
+        text = value if isinstance(value, str) else str(value) if isinstance(value, _SAID_AS_TEXT) else None
+        if text is None or value != value:  # noqa: PLR0124 - NaN and NaT are what differs from itself
+            return None
+        return str.encode(text).decode()
+    except Exception:
+        # The code of the object itself runs here, and may raise anything.
+        return None
+
+
+def same_text(value: object) -> str | None:
+    """Say one Python object as text, so that equal objects have the same one; null as `_text` says it."""
+    text = _text(value)
+    try:
+        return text if text is None else _same(value, text)
+    except Exception:
+        # As above: whatever one object raises, it is that object which cannot be read.
+        return None
+
+
+def _same(value: object, text: str) -> str | None:
+    if isinstance(value, str | uuid.UUID):
+        return text
+    if isinstance(value, datetime.datetime) and value.utcoffset() is not None:
+        return str(value.astimezone(datetime.UTC))
+    if isinstance(value, datetime.time) and value.utcoffset() is not None:
+        return None
+    if isinstance(value, complex) and value.imag == 0:
+        value = value.real
+    if isinstance(value, numbers.Rational | float | decimal.Decimal | numbers.Real):
+        # The exact number, whatever type holds it. One with very many digits would take very long to write.
+        return str(Fraction(value)) if -_LARGEST < value < _LARGEST else None  # type: ignore[operator, arg-type]
+    return text

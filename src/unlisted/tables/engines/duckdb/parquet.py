@@ -1,0 +1,142 @@
+"""Parquet files: read by DuckDB itself, or, where it cannot read a row, by Arrow and with care.
+
+DuckDB raises on a text that is no UTF-8, on a moment that overflows and on a time beyond the day, wherever a
+question happens to look at it. Arrow reads such values as they are, and then they become null. Both ways give
+DuckDB the same columns of the same types: what Arrow has in another type is cast, and null where it cannot be.
+"""
+
+# ruff: noqa: S608 - statements are made of quoted names
+
+from __future__ import annotations
+
+import os
+import struct
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from unlisted.counts.readable import readable, readable_as
+from unlisted.tables.engines.duckdb.arrow import ROWS, careful, holds_others
+from unlisted.tables.engines.duckdb.columns import quoted
+from unlisted.tables.engines.duckdb.engine import Opening, connected, described
+from unlisted.tables.engines.duckdb.files import Files, listed
+from unlisted.tables.engines.duckdb.marks import Remembered
+
+FRAME = "unlisted_parquet"
+
+_MAGIC = b"PAR1"
+_TAIL = b"size" + _MAGIC
+_ARROW_SCHEMA = b"\x18\x0cARROW:schema\x18"
+"""A key among the notes of a footer, between the marks that Thrift puts before a text. In the statistics the same
+bytes would be a largest value, and they are not looked at; a column's name is not followed by another text."""
+
+_MOST_DIGITS = 38
+_UNKNOWN = "UNKNOWN"
+"""What a column is called here that DuckDB would read as something else than it is: it is no item."""
+
+
+class Parquet(Files):
+    """Parquet files. Their footers say what they hold."""
+
+    kind = "Parquet"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._footers = Remembered(self._read_footers)
+
+    def _read_footers(self) -> Mapping[str, str]:
+        """Return what the footers say. All must say the same, else a later file fails in the middle of a run."""
+        with closing(connected()) as connection:
+            try:
+                first, *others = (described(connection, _read_parquet(listed([file]))) for file in self.files)
+                schemas = [pq.read_schema(file) for file in self.files]
+            except (duckdb.Error, pa.ArrowException, OSError):
+                raise self.refusal("It is damaged, is no Parquet file, or may not be read.") from None
+        if any(_has_lookalikes(schema) for schema in schemas):
+            # DuckDB would give one of them a name of its own, and whoever asks for it would get the other.
+            raise self.refusal("Two columns have the same name; upper and lower case count as the same.")
+        if any(other != first for other in others):
+            raise self.refusal("The files have different columns or types. Read those of one kind at a time.")
+        # DuckDB reads decimals of many digits as floating point.
+        long = {field.name for schema in schemas for field in schema if _is_long(field.type)}
+        return {name: _UNKNOWN if name in long else native for name, native in first.items()}
+
+    def types(self) -> Mapping[str, str]:
+        """Read the footers."""
+        return self._footers.about(self.files)
+
+    def relation_of(self, files: Sequence[str], columns: Sequence[str]) -> str:  # noqa: ARG002 - DuckDB prunes
+        """Return the call that reads the files."""
+        return _read_parquet(listed(files))
+
+    def open_carefully(self, opening: Opening) -> str | None:
+        """Let Arrow read the files, batch by batch, and DuckDB read what it says."""
+        columns = list(opening.columns)
+        with _opened(self.files[0]) as file:
+            stored = file.schema_arrow
+        schema = pa.schema([pa.field(name, _held(stored.field(name).type)) for name in columns])
+        opening.connection.register(FRAME, careful(schema, _batches(self.files, schema)))
+        found = described(opening.connection, quoted(FRAME))
+        native = self.types()
+        values = ", ".join(
+            quoted(name)
+            if native[name] in (found[name], _UNKNOWN) or holds_others(schema.field(name).type)
+            else f"TRY_CAST({quoted(name)} AS {native[name]}) AS {quoted(name)}"
+            for name in columns
+        )
+        return f"(SELECT {values} FROM {quoted(FRAME)})"
+
+
+def _batches(files: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for name in files:
+        with _opened(name) as file:
+            for batch in file.iter_batches(batch_size=ROWS, columns=schema.names):
+                arrays = [_as_held(batch.column(field.name), field.type) for field in schema]
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _as_held(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if holds_others(kind) else readable_as(readable(column), kind)
+
+
+def _opened(name: str) -> pq.ParquetFile:
+    """Open a file as what its own schema says, as DuckDB does.
+
+    A writer may have left an Arrow schema beside it. By that one a column of texts is a dictionary, and there are
+    encodings that Arrow cannot read dictionaries from.
+    """
+    with open(name, "rb") as file:  # noqa: PTH123 - a name as DuckDB lists it
+        file.seek(-len(_TAIL), os.SEEK_END)
+        (size,) = struct.unpack("<i4x", tail := file.read())
+        file.seek(-len(_TAIL) - size, os.SEEK_END)
+        footer = file.read(size)
+    # The key of the same length is one that nobody looks for.
+    alone = _MAGIC + footer.replace(_ARROW_SCHEMA, _ARROW_SCHEMA.swapcase()) + tail
+    metadata = pq.read_metadata(pa.BufferReader(alone))
+    return pq.ParquetFile(name, metadata=metadata, coerce_int96_timestamp_unit="us")
+
+
+def _held(kind: pa.DataType) -> pa.DataType:
+    """Return the type in which DuckDB takes values that Arrow has read from a file."""
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_decimal256(kind) and not _is_long(kind):
+        return pa.decimal128(kind.precision, kind.scale)
+    return pa.string() if _is_long(kind) else kind
+
+
+def _has_lookalikes(schema: pa.Schema) -> bool:
+    return max(Counter(name.casefold() for name in schema.names).values(), default=0) > 1
+
+
+def _is_long(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(kind) and kind.precision > _MOST_DIGITS)
+
+
+def _read_parquet(files: str) -> str:
+    # Columns from the names of folders would be guessed, and one name could change the type of all.
+    return f"read_parquet({files}, hive_partitioning = false)"
