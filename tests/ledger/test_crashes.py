@@ -37,7 +37,7 @@ def pay_and_die_at(url: str, step: int) -> int:
 
             for moment in ("before_cursor_execute", "commit"):
                 sa.event.listen(own.store._engine, moment, count_down)
-            account.pay(bill(f"step {step}", rho="0.1"), delivers(used=cost("0.04")))
+            account.pay(bill(f"step {step}", "0.1"), delivers(used=cost("0.04")))
     finally:
         os._exit(DELIVERED)
 
@@ -122,7 +122,7 @@ def test_an_answer_that_cannot_be_stored_is_forfeited_and_can_be_asked_again(tmp
         ledger.create_dataset("searches", budget=budget(), version="november")
         account = ledger.open("ads", dataset="searches", budget=budget())
         with pytest.raises(ChargedFailureError):
-            account.pay(bill("q", rho="0.1"), delivers(used=cost("0.2")))
+            account.pay(bill("q", "0.1"), delivers(used=cost("0.2")))
         assert account.balance().account.reserved == NOTHING
         assert account.pay(bill("q"), delivers()).release == b"a release"
         assert account.balance().left.texts[0] == "0.8"
@@ -187,7 +187,7 @@ def _pay_together_and_die_at(url: str, names: list[str], step: int) -> int:
 
             with held_up(accounts[0]) as wait_for:
                 for account in accounts:
-                    threads.submit(account.pay, bill(f"step {step}", rho="0.1"), reserved.wait)
+                    threads.submit(account.pay, bill(f"step {step}", "0.1"), reserved.wait)
                 wait_for(len(names))
                 for moment in ("before_cursor_execute", "commit"):
                     sa.event.listen(own.store._engine, moment, count_down)

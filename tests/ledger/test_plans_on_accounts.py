@@ -99,7 +99,7 @@ class TestCost:
     def test_a_ranking_on_a_budget_returns_what_it_did_not_use(self, account: Account) -> None:
         plan = plan_of("top", account, k=20)
         plan.run()
-        assert 0 < used(account).rho < Amount.charge(plan.guarantee).rho
+        assert 0 < used(account).loss < Amount.charge(plan.guarantee).loss
 
     def test_without_an_account_the_ceiling_is_the_price(self) -> None:
         plan = plan_of("top", None, k=20)
@@ -131,7 +131,7 @@ class TestCost:
         where = f"dish <> '{first.rows[0]['dish']}'"
         second = plan_of("top", account, k=1, where=where).run()
         assert [first.rows[0]["dish"], second.rows[0]["dish"]] == ["soup", "bread"]
-        assert used(account).rho >= Amount.charge(first.guarantee + second.guarantee).rho
+        assert used(account).loss >= Amount.charge(first.guarantee + second.guarantee).loss
 
 
 class TestResultsBudget:

@@ -19,7 +19,7 @@ UNIT = "0.01"
 
 def try_to_pay(account: Account, name: str) -> bool:
     try:
-        account.pay(bill(name, rho=UNIT, delta="1e-12"), delivers(used=cost(UNIT, "1e-12")))
+        account.pay(bill(name, UNIT, delta="1e-12"), delivers(used=cost(UNIT, "1e-12")))
     except BudgetRefusedError:
         return False
     return True

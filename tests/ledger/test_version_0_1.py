@@ -118,7 +118,7 @@ def test_it_goes_on(old_url):
 
         for number in range(3):
             with pytest.raises(MemoryError):
-                ads.pay(bill(f"new {number}", rho="0.01", source="a data frame"), breaks)
+                ads.pay(bill(f"new {number}", "0.01", source="a data frame"), breaks)
         with pytest.raises(FrozenError):
             ads.pay(bill("more", source="a data frame"), delivers())
         ledger.thaw(account="ads")

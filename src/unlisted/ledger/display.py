@@ -7,9 +7,11 @@ from typing import Any
 
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.state import Balance, Failures
+from unlisted.privacy.rounding import round_up
 from unlisted.release.release import short_up, shown_up
 
 _BAR = 30
+_EPSILON_DIGITS = 9
 
 
 def balance_as_dict(balance: Balance) -> dict[str, Any]:
@@ -170,4 +172,4 @@ def _at_delta(total: Amount) -> Fraction | None:
 
 
 def _epsilon(amount: Amount, at_delta: Fraction | None) -> float | None:
-    return None if at_delta is None else shown_up(amount.epsilon(at_delta))
+    return None if at_delta is None else shown_up(round_up(amount.epsilon(at_delta), _EPSILON_DIGITS))

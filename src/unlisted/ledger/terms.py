@@ -21,6 +21,10 @@ from unlisted.noise.gaussian_accounting import GAUSSIAN, read_kind
 from unlisted.privacy.accounting import ZCDP, Accounting
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import Number, failure_probability, positive, whole
+from unlisted.privacy.rounding import round_down
+
+_DIGITS = 10
+"""So many digits has the loss that an ε becomes, rounded down: short enough to be read."""
 
 Period = Literal["day", "week", "month", "year"]
 
@@ -85,7 +89,8 @@ def amount_of(budget: AnyBudget, accounting: Accounting = ZCDP) -> Amount:
         raise InvalidArgumentError("budget", budget, "a budget such as ul.Budget(epsilon=1, delta=1e-6)")
     if budget.epsilon is not None:
         half = budget.delta / 2
-        return _some(budget, Amount.allowance(accounting.loss_down(budget.epsilon, half), half, accounting))
+        loss = round_down(accounting.loss_down(budget.epsilon, half), _DIGITS)
+        return _some(budget, Amount.allowance(loss, half, accounting))
     loss: Fraction | None = getattr(budget, accounting.option)
     if loss is None:
         other = "mu_squared" if budget.rho is None else "rho"

@@ -153,7 +153,7 @@ def mu_squared_of_gaussian_counts_up(variance: Fraction, squared: int, moved: in
 
 
 def _gaussian_counts_up(variance: Fraction, squared: int, moved: int) -> Fraction:
-    price = mu_squared_of_counts_or_none(variance, squared, moved)
+    price = _counts_or_none(variance, squared, moved)
     if price is None:
         allowed = f"above {ROUNDINGS[0]}, and not too small for what moves"
         raise InvalidArgumentError("variance", variance, allowed, "Use more noise, or an account that counts ρ.")
@@ -163,6 +163,10 @@ def _gaussian_counts_up(variance: Fraction, squared: int, moved: int) -> Fractio
 @lru_cache(maxsize=256)
 def mu_squared_of_counts_or_none(variance: Fraction, squared: int, moved: int) -> Fraction | None:
     """Return that bound, or None where the noise is too small for one."""
+    return _counts_or_none(variance, squared, moved)
+
+
+def _counts_or_none(variance: Fraction, squared: int, moved: int) -> Fraction | None:
     if squared == 0:
         return Fraction(0)
     prices = (_rounded_normal_up(squared, moved, variance, r_squared) for r_squared in ROUNDINGS)

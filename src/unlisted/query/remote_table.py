@@ -152,7 +152,7 @@ class _RemoteAccount:
     @property
     def accounting(self) -> Accounting:
         """What the account counts. A service of version 0.1 does not say it, and counts ρ."""
-        return read_kind(self.about.get("kind", ZCDP.name))
+        return read_kind(self.about.get("kind") or ZCDP.name)
 
     @property
     def result_epsilon(self) -> Fraction | None:

@@ -13,6 +13,7 @@ from unlisted.ledger.declarations import NAMELESS, shared_warning, sharing
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.state import DatasetState
 from unlisted.ledger.terms import amount_of
+from unlisted.noise.gaussian_accounting import read_kind
 from unlisted.query.private_table import PrivateTable, table
 from unlisted.server.config import Config, Offer, StreamOffer
 from unlisted.server.observability import LOG
@@ -48,6 +49,7 @@ def open_datasets(config: Config, ledger: Ledger) -> None:
             ledger.create_dataset(
                 name,
                 budget=offer.budget,
+                kind=offer.kind,
                 unit=offer.user,
                 adjacency=offer.adjacency,
                 source=source_name(offer.source, offer.table),
@@ -106,8 +108,9 @@ def _require_columns(offer: Offer) -> None:
 
 
 def _require_same(offer: Offer, held: DatasetState) -> None:
-    total = amount_of(offer.budget)
+    total = amount_of(offer.budget, read_kind(offer.kind))
     for argument, told, fixed in (
+        ("kind", offer.kind, held.kind),
         ("user", offer.user, held.unit),
         ("adjacency", offer.adjacency, held.adjacency),
         ("source", source_name(offer.source, offer.table), held.source),
