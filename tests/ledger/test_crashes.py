@@ -55,7 +55,7 @@ def test_a_kill_at_any_step_loses_nothing_and_refunds_nothing_wrongly(ledger, le
             assert verify(fresh) == []
         # Forfeiting is book-keeping: what may still be spent is the same before and after.
         assert after.left == before.left
-        assert after.reserved.rho == 0
+        assert after.reserved.loss == 0
         # Whoever died over a question has failed, once, however often somebody looks.
         failures += found
         assert (after.failures.seen, after.failures.open) == (failures, 0)

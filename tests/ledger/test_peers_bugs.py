@@ -116,7 +116,7 @@ class TestCharging:
         children = [_started(ledger_url, lambda own: own.pay(bill("q", "1"), delivers(rho="1"))) for _ in "ab"]
         ended = sorted(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
         assert ended == [0, 3], "one is answered, one is refused"
-        assert account.balance().left.rho == 0
+        assert account.balance().left.loss == 0
         assert verify(ledger) == []
 
     def test_a_failed_query_is_not_refunded(self, ledger: Ledger) -> None:
@@ -138,7 +138,7 @@ class TestCharging:
             before = account.balance().account.used
             ask().run()
             charged = account.balance().account.used - before
-            assert charged.rho > 0
+            assert charged.loss > 0
             assert charged.delta > 0
 
     def test_the_end_of_a_ranking_is_charged(self, ledger: Ledger) -> None:

@@ -20,6 +20,7 @@ from unlisted.ledger.account import Account
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.verify import verify
+from unlisted.privacy.accounting import ZCDP
 from unlisted.release.release import short_up
 
 TOTAL = ul.Budget(rho=100, delta="0.01")
@@ -140,9 +141,9 @@ class TestResultsBudget:
         plan = asked().top("dish", k=2, account=account)
         assert plan.mechanism.epsilon == EACH
         assert plan.guarantee.delta <= DELTA
-        assert account.balance().left == SURVEY.amount
+        assert account.balance().left == SURVEY.amount(ZCDP)
         release = plan.run()
-        assert account.balance().left == SURVEY.amount - price_of(release, plan)
+        assert account.balance().left == SURVEY.amount(ZCDP) - price_of(release, plan)
 
     def test_what_is_said_in_the_question_goes_first(self, book: Ledger) -> None:
         account = book.open("ads", dataset="kitchen", budget=SURVEY)

@@ -59,7 +59,7 @@ def require_same_kind(dataset: DatasetState, accounting: Accounting) -> None:
             accounting.name,
             f"{counted.name!r}, as the data set {dataset.name!r} is: it adds up {counted.symbol}",
             "A data set and its accounts count one thing, because whichever of two limits still has room is no "
-            "limit. Open a data set of the other kind before its first question is asked.",
+            "limit. Leave the kind out.",
         )
 
 

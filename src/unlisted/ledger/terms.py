@@ -89,18 +89,18 @@ def amount_of(budget: AnyBudget, accounting: Accounting = ZCDP) -> Amount:
         raise InvalidArgumentError("budget", budget, "a budget such as ul.Budget(epsilon=1, delta=1e-6)")
     if budget.epsilon is not None:
         half = budget.delta / 2
-        loss = round_down(accounting.loss_down(budget.epsilon, half), _DIGITS)
-        return _some(budget, Amount.allowance(loss, half, accounting))
+        in_total = round_down(accounting.loss_down(budget.epsilon, half), _DIGITS)
+        return _some(budget, Amount.allowance(in_total, half, accounting))
     loss: Fraction | None = getattr(budget, accounting.option)
-    if loss is None:
-        other = "mu_squared" if budget.rho is None else "rho"
-        raise InvalidArgumentError(
-            "budget",
-            f"{other} = {float(getattr(budget, other)):g}",
-            f"given in epsilon or {accounting.option}",
-            f"An account of kind {accounting.name!r} adds up {accounting.symbol} and δ.",
-        )
-    return _some(budget, Amount.allowance(loss, budget.delta, accounting))
+    if loss is not None:
+        return _some(budget, Amount.allowance(loss, budget.delta, accounting))
+    other = "mu_squared" if budget.rho is None else "rho"
+    raise InvalidArgumentError(
+        "budget",
+        f"{other} = {float(getattr(budget, other)):g}",
+        f"given in epsilon or {accounting.option}",
+        f"An account of kind {accounting.name!r} adds up {accounting.symbol} and δ.",
+    )
 
 
 def _some(budget: Budget, amount: Amount) -> Amount:
@@ -191,6 +191,8 @@ class Terms:
     @classmethod
     def from_dict(cls, said: Mapping[str, Any]) -> Terms:
         """Read what `as_dict` returned, in any version."""
+        if not isinstance(said, Mapping):
+            raise TypeError("The terms of an account are names and values.")
         counted = read_kind(said.get("kind", ZCDP.name)).option
         named = {counted: "loss", f"period_{counted}": "period_loss"}
         return cls(**{named.get(name, name): value for name, value in said.items()})
