@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from unlisted.query.options import AMOUNTS
-from unlisted.query.questions import KINDS, defaults_of, own_options
+from unlisted.query.options import AMOUNTS, defaults_of, own_options
+from unlisted.query.questions import KINDS
 
 PAGE = Path(__file__).parent / "api.md"
 TABLE = re.compile(r"<!-- options -->\n.*?<!-- end of options -->", re.DOTALL)

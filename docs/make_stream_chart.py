@@ -40,7 +40,9 @@ def days(sales: duckdb.DuckDBPyConnection) -> Iterator[tuple[date, pa.Table]]:
 def private(sales: duckdb.DuckDBPyConnection, folder: Path) -> tuple[Stream, dict[int, date]]:
     """Run the whole stream, one round a day."""
     rounds = list(days(sales))
-    stream = Stream.create(folder, rounds=len(rounds), items_per_event=ITEMS_PER_EVENT, budget=BUDGET)
+    stream = Stream.create(
+        folder, rounds=len(rounds), unit="event", items_per_event=ITEMS_PER_EVENT, budget=BUDGET
+    )
     for _, rows in rounds:
         stream.push(rows)
     return stream, {number: day for number, (day, _) in enumerate(rounds, start=1)}

@@ -24,7 +24,9 @@ def main(rounds: str) -> None:
     brought = {f"item {at}": 1 + at % 50 for at in range(LABELS)}
     budget = ul.Budget(epsilon=1, delta="1e-8")
     with tempfile.TemporaryDirectory() as folder:
-        stream = ul.Stream.create(Path(folder) / "stream", rounds=int(rounds), items_per_event=1, budget=budget)
+        stream = ul.Stream.create(
+            Path(folder) / "stream", rounds=int(rounds), unit="event", items_per_event=1, budget=budget
+        )
         wall, processor = time.perf_counter(), time.process_time()
         for _ in range(int(rounds)):
             stream.push(brought)

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from unlisted.mechanisms.continual.correlated_noise import CorrelatedNoise
+from unlisted.mechanisms.continual.correlated_noise import KeyedRecursion
 from unlisted.mechanisms.continual.recursion import Recursion
 from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
 from unlisted.noise.keyed import NoiseKey
@@ -33,7 +33,7 @@ def main() -> None:
     tags = np.frombuffer(key.secret("tags") * (LABELS // 2), np.uint8).reshape(-1, 16).copy()
     tags[:, :8] = np.arange(LABELS, dtype=np.int64).view(np.uint8).reshape(-1, 8)
     recursion = Recursion.for_steps(ROUNDS)
-    noise = CorrelatedNoise(key, WideGaussian(Fraction(88_000**2)), recursion)
+    noise = KeyedRecursion(key, WideGaussian(Fraction(88_000**2)), recursion)
     numbers = noise.after([noise.name(1, b"")], tags, recursion.start(LABELS))
     round_ = least(lambda: noise.after([noise.name(2, b"")], tags, numbers))
     counts = np.ones(LABELS, dtype=np.int64)

@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from bench.measure import Target, print_header, print_table, times
-from tests.mechanisms.continual.binary_reference import plainly
+from tests.mechanisms.continual.correlated_reference import plainly
 
 from unlisted.privacy.guarantee import Budget
 from unlisted.streams.folder import Folder
@@ -73,7 +73,7 @@ def events(number: int) -> pa.Table:
 
 
 def run(path: Path, rounds: int) -> Seconds:
-    stream = Stream.create(path, rounds=ROUNDS, items_per_event=1, budget=BUDGET)
+    stream = Stream.create(path, rounds=ROUNDS, unit="event", items_per_event=1, budget=BUDGET)
     highest = max(stream.settings.thresholds)
     counter: Counter[str] = Counter()
     seconds = Seconds()
@@ -96,7 +96,7 @@ def twin_seconds(folder: Path) -> tuple[float, float]:
     """Return the seconds of the naive twin and of a stream, of a size that the twin can do."""
     rng = np.random.default_rng(0)
     rounds = [dict(Counter(f"item {i}" for i in rng.integers(0, TWIN_LABELS, 200))) for _ in range(TWIN_ROUNDS)]
-    stream = Stream.create(folder / "small", rounds=TWIN_ROUNDS, items_per_event=1, budget=BUDGET)
+    stream = Stream.create(folder / "small", rounds=TWIN_ROUNDS, unit="event", items_per_event=1, budget=BUDGET)
     pushed = took(lambda: [stream.push(one) for one in rounds])
     mechanism, key = stream.settings.mechanism, Folder(folder / "small").key()
     return took(lambda: plainly(mechanism, rounds, key)), pushed

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 
-from unlisted.mechanisms.continual.binary_histogram import Course, RunningHistogram
-from unlisted.mechanisms.continual.correlated_bounds import class_of, response
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
+from unlisted.mechanisms.continual.correlated_price import class_of, response
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.sensitivity import Sensitivity
 
 BUDGET = Budget(epsilon=1, delta="1e-8")
-CASES: tuple[tuple[int, int, Course], ...] = (
+CASES: tuple[tuple[int, int, dict[str, int]], ...] = (
     (365, 1, {}),
     (365, 10, {}),
     (365, 100, {}),

@@ -64,6 +64,7 @@ from unlisted.release.release import Release
 if _typing.TYPE_CHECKING:
     from unlisted.ledger.ledger import Ledger
     from unlisted.query.remote_table import connect
+    from unlisted.streams.question import EventLevelWarning
     from unlisted.streams.stream import Stream
 
 __version__ = "0.1.0"
@@ -82,6 +83,7 @@ __all__ = [
     "DiscreteGaussian",
     "DiscreteLaplace",
     "EpsilonDelta",
+    "EventLevelWarning",
     "FrozenError",
     "Guarantee",
     "InvalidArgumentError",
@@ -116,6 +118,7 @@ __all__ = [
 
 
 _LATER = {
+    "EventLevelWarning": "unlisted.streams.question",
     "Ledger": "unlisted.ledger",
     "Stream": "unlisted.streams.stream",
     "connect": "unlisted.query.remote_table",

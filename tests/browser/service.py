@@ -145,7 +145,7 @@ def _make_hostile(folder: Path) -> None:
     table = pa.table({"user": users, "query": labels, "device": devices, "day": days})
     pq.write_table(table, folder / "hostile.parquet")
     budget = Budget(epsilon=2, delta="1e-6")
-    stream = Stream.create(folder / "dishes", rounds=30, items_per_event=3, budget=budget)
+    stream = Stream.create(folder / "dishes", rounds=30, unit="event", items_per_event=3, budget=budget)
     for number in range(6):
         stream.push({"soup": 90 + 5 * number, "bread": 60, HOSTILE[2]: 50, HIDDEN_LABEL: 1})
 

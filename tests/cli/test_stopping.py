@@ -88,7 +88,7 @@ def test_on_an_account_it_is_charged_and_said_to_be(slow: Path, tmp_path: Path) 
 
 def test_a_round_of_a_stream_can_be_pushed_again(slow: Path, tmp_path: Path) -> None:
     folder = tmp_path / "stream"
-    ul.Stream.create(folder, rounds=2, items_per_event=1, budget=ul.Budget(epsilon=1, delta="1e-9"))
+    ul.Stream.create(folder, rounds=2, unit="event", items_per_event=1, budget=ul.Budget(epsilon=1, delta="1e-9"))
     done = stopped("stream", "push", folder, slow, "--table", "slow")
     assert done.code == 4
     again = "A round that was not taken in can be pushed again and costs nothing more."

@@ -33,7 +33,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def created(folder: Path, *words: object) -> Done:
-    return unlisted("stream", "create", folder, "--rounds", 6, "--items-per-event", 2, *BUDGET, *words)
+    unit = () if "--unit" in words else ("--unit", "event")
+    return unlisted("stream", "create", folder, "--rounds", 6, "--items-per-event", 2, *BUDGET, *unit, *words)
 
 
 def test_a_stream_is_what_python_creates(tmp_path: Path) -> None:
@@ -122,7 +123,7 @@ def test_a_round_without_a_release_says_when_there_is_one(tmp_path: Path, rows: 
     assert (done.code, done.text, done.said) == (0, "", "Taken in. The next release is after round 2.\n")
     second = unlisted("stream", "push", tmp_path / "s", rows)
     assert second.code == 0
-    assert "of one draw" in str(Stream.open(tmp_path / "s").release(2).plan["noise"])
+    assert "correlated discrete Gaussian" in str(Stream.open(tmp_path / "s").release(2).plan["noise"])
     unwritten = tmp_path / "third.csv"
     third = unlisted("stream", "push", tmp_path / "s", rows, "--output", unwritten)
     assert third.said.splitlines()[1:] == [f"Nothing was written to {unwritten}."]
@@ -183,7 +184,7 @@ def test_a_data_set_pays_for_its_own_source_only(tmp_path: Path) -> None:
     [
         (("--rounds", 0), "--rounds = 0"),
         (("--items-per-event", 0), "--items-per-event = 0"),
-        (("--unit", "user"), "--rounds-per-user = None"),
+        (("--unit", "user"), "--items-per-user is missing"),
         (("--release-every", 7), "--release-every = 7"),
         (("--item", "round"), "--item = 'round'"),
         (("--idempotency-key", "x"), "--idempotency-key = 'x'"),

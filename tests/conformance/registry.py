@@ -19,8 +19,8 @@ from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts
 from unlisted.counts.weights import UNIT, Weighing
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.continual.binary_tree import largest_popcount
-from unlisted.mechanisms.continual.correlated_bounds import class_ends
 from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
+from unlisted.mechanisms.continual.correlated_price import class_ends
 from unlisted.mechanisms.continual.recursion import Recursion
 from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
 from unlisted.mechanisms.mechanism import Answer

@@ -57,6 +57,49 @@ def test_indices_without_a_sign_may_be_null_too(kind: pa.DataType) -> None:
     assert readable(strange).to_pylist() == ["a", None, None, None]
 
 
+@given(BYTES, st.integers(0, 3))
+def test_runs_lose_what_is_no_text(values: list[bytes | None], start: int) -> None:
+    kind = pa.run_end_encoded(pa.int32(), pa.string())
+    ends = pa.array(range(2, 2 * len(values) + 1, 2), pa.int32())
+    runs = pa.Array.from_buffers(kind, 2 * len(values), [None], children=[ends, texts(values)])
+    found = readable(runs.slice(start))
+    found.validate(full=True)
+    assert found.type == kind
+    assert found.to_pylist() == [decoded(value) for value in values for _ in range(2)][start:]
+
+
+LEAST = [-(2**127), -7, 5, -(2**127)]
+
+
+@pytest.mark.parametrize("digits", [5, 38])
+def test_the_least_decimal_of_all_is_null(digits: int) -> None:
+    """Without its sign it does not fit into as many bits, and Arrow takes it for a short number."""
+    number = decimals(LEAST, digits)
+    number.slice(0, 3).validate(full=True)
+    told = [None, "-0.07", "0.05", None]
+    assert [said and str(said) for said in readable(number).to_pylist()] == told
+    assert [said and str(said) for said in readable(number.slice(1)).to_pylist()] == told[1:]
+    entries = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3], pa.int8()), number)
+    assert [said and str(said) for said in readable(entries).to_pylist()] == told
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.decimal128(9, 0),
+        pa.decimal256(76, 0),
+        *([pa.decimal32(9, 0), pa.decimal64(18, 0)] if hasattr(pa, "decimal32") else []),
+    ],
+    ids=str,
+)
+def test_a_decimal_of_any_width_knows_no_least(kind: pa.DataType) -> None:
+    held = b"".join(
+        number.to_bytes(kind.byte_width, "little", signed=True) for number in (-(2 ** (kind.bit_width - 1)), 8)
+    )
+    numbers = pa.Array.from_buffers(kind, 2, [None, pa.py_buffer(held)])
+    assert readable(numbers).to_pylist() == [None, 8]
+
+
 def test_what_does_not_fit_into_another_type_is_null() -> None:
     far = stored([0, 2**60, 7], pa.timestamp("ms"))
     assert readable_as(far, pa.timestamp("us")).cast(pa.int64()).to_pylist() == [0, None, 7000]

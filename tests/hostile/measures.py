@@ -20,6 +20,7 @@ from tests.streams import brooks
 from tests.tables.fixtures.asked import SECRET, small_counts
 
 from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.counts.weights import UNIT, Rerouting, Weighing, full_weight
 from unlisted.noise.keyed import NoiseKey
 from unlisted.streams.rounds import offered
@@ -106,16 +107,36 @@ def _top(table: Table, where: str | None, *, fetch: int = 500, **how: Any) -> Co
 
 def _weighed(table: Table, where: str | None, weighing: Weighing) -> Counts:
     with weighed(table, _question(where), SECRET) as oracle:
-        oracle.weigh(weighing)
-        sizes = oracle.buckets(UNIT, 100)
-        buckets = np.repeat(np.array(list(sizes), dtype=np.int64), list(sizes.values()))
-        ranks = np.concatenate([np.arange(size) for size in sizes.values()] or [np.zeros(0)]).astype(np.int64)
-        labels, weights = oracle.named(buckets, ranks)
-        oracle.take_out(buckets, ranks)
+        places = _places(oracle, weighing)
+        labels, weights = oracle.named(*places)
+        oracle.take_out(*places)
         taken = oracle.counts_of_taken()
         named = _dict(labels, weights)
         assert set(said_all(taken.labels)) == set(named), "other labels were taken out than named"
         return named
+
+
+def _places(oracle: WeightOracle, weighing: Weighing) -> tuple[Any, Any]:
+    """Weigh labels, and return where all of them are."""
+    oracle.weigh(weighing)
+    sizes = oracle.buckets(UNIT, 100)
+    ranks = np.concatenate([np.arange(size) for size in sizes.values()] or [np.zeros(0)])
+    return np.repeat(np.array(list(sizes), dtype=np.int64), list(sizes.values())), ranks.astype(np.int64)
+
+
+def _found_then_counted(table: Table, where: str | None) -> Counts:
+    """Two rounds: all labels stay in play, and are taken out. Then the counts of all their users.
+
+    Nobody's items are left out of the rounds: who lifts a label into an answer brings all of its users with it.
+    """
+    weighing = Weighing(100)
+    with weighed(table, _question(where), SECRET) as oracle:
+        oracle.keep_in_play(*_places(oracle, weighing))
+        oracle.take_out(*_places(oracle, weighing))
+        users = oracle.sizes_of_users()
+        found = oracle.scaled_counts_of_taken(np.ones(max(users, default=1), dtype=np.int64))
+        assert sum(found.counts) == sum(items * those for items, those in users.items()), "an item was lost"
+        return _dict(found.labels, found.counts)
 
 
 def _pushed(table: Table, where: str | None, unit: str) -> Counts:
@@ -157,6 +178,7 @@ MEASURES = {
         Measure("top", partial(_top, items_per_user=None), items=None),
         Measure("top_histogram", _top),
         Measure("labels", partial(_weighed, weighing=Weighing(BOUND)), each=full_weight(1)),
+        Measure("found, then counted", _found_then_counted, items=None),
         Measure("stream by events", partial(_pushed, unit="event")),
         Measure("stream by users", partial(_pushed, unit="user")),
     )

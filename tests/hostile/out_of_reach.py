@@ -22,6 +22,9 @@ NO_TEXT = {
 }
 """Bytes that are no UTF-8, by the kinds of columns that a Parquet file declares to be text."""
 
+NO_VALUE = {"timestamp[ms]": ("the least",), "json": ("no JSON",)}
+"""What else DuckDB raises on in a Parquet file, though the column may be one that nobody asks about."""
+
 
 @dataclass(frozen=True)
 class OutOfReach:
@@ -43,7 +46,7 @@ OUT_OF_REACH = (
     OutOfReach(
         "ibis duckdb",
         ("parquet",),
-        NO_TEXT,
+        {**NO_TEXT, **NO_VALUE, "json": (*NO_TEXT["json"], *NO_VALUE["json"])},
         "The owner's own DuckDB reads the Parquet file behind the expression, and raises. Pass the path.",
     ),
 )

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from unlisted import Budget, Guarantee
 from unlisted.ledger.account import Account
+from unlisted.ledger.amounts import Amount
 from unlisted.ledger.group_commit import Booking
 from unlisted.ledger.transaction import Change
 from unlisted.privacy.accounting import ZCDP, Accounting
@@ -58,6 +59,15 @@ def bill(
         "source": "searches.parquet",
     }
     return Bill(**{**fields, **changed})
+
+
+def charged(*guarantees: Guarantee) -> Amount:
+    """Return what the book must say of questions that cost these: each rounded up to 10^-40, written out here."""
+    return Amount(sum(_units(one.rho) for one in guarantees), sum(_units(one.delta) for one in guarantees))
+
+
+def _units(exact: Fraction) -> int:
+    return -(-exact.numerator * 10**40 // exact.denominator)
 
 
 def delivers(release: bytes = b"a release", used: Guarantee | None = None, rho: str = "0.1"):

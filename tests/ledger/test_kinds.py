@@ -216,7 +216,11 @@ class TestPaying:
     def test_a_stream_is_paid_in_mu_squared(self, tmp_path: Path, book: Ledger) -> None:
         account = book.open("ads", dataset="searches", budget=ul.Budget(mu_squared=1, delta=1e-6))
         asked = ul.Budget(rho="0.1", delta="1e-8")
-        stream = ul.Stream.create(tmp_path / "s", rounds=4, items_per_event=1, budget=asked, account=account)
+        told = {"rounds": 4, "items_per_event": 1, "unit": "event", "budget": asked, "account": account}
+        with pytest.raises(InvalidArgumentError, match="No μ² follows from a ρ alone"):
+            ul.Stream.create(tmp_path / "correlated", **told)
+        assert not (tmp_path / "correlated").exists()
+        stream = ul.Stream.create(tmp_path / "s", noise="tree", **told)
         used = account.balance().account.used.exact[0]
         assert 2 * stream.guarantee.rho < used < Fraction(5, 2) * stream.guarantee.rho
 

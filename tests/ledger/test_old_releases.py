@@ -14,9 +14,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from tests.cli.shell import unlisted
+from tests.ledger.books import charged
 
 import unlisted as ul
-from unlisted.ledger.amounts import Amount
 from unlisted.ledger.entries import Entry
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.stored_releases import StoredRelease, stored_releases
@@ -63,13 +63,13 @@ def test_the_ledger_and_its_receipts_add_up(book: Ledger, tmp_path: Path) -> Non
 def test_what_was_spent_is_what_the_ledger_says_and_the_guarantee_is_the_ceiling(kind: str, book: Ledger) -> None:
     found, reserved, settled = stored(book, kind)
     release = ul.Release.from_bytes(found.paid.release, stamp=found.paid.stamp)
-    assert Amount.charge(release.spent) == settled.amount
+    assert charged(release.spent) == settled.amount
     said = receipt_of(kind)["guarantee"]
     assert release.as_dict()["spent"] == {"rho": said["rho"], "delta": said["delta"]}
     ceiling = reserved.amount.guarantee()
-    assert Amount.charge(release.guarantee).loss >= reserved.amount.loss
+    assert charged(release.guarantee).loss >= reserved.amount.loss
     assert float(release.guarantee.rho) == pytest.approx(float(ceiling.rho), rel=1e-4)
-    assert Amount.charge(release.guarantee).delta == reserved.amount.delta
+    assert charged(release.guarantee).delta == reserved.amount.delta
     assert (release.guarantee.rho > release.spent.rho) == (kind != "histogram")
 
 
@@ -78,7 +78,7 @@ def test_without_a_ledger_nothing_is_said_to_be_charged(kind: str, book: Ledger)
     found, reserved, _ = stored(book, kind)
     release = ul.Release.from_bytes(found.paid.release)
     assert release.spent is None
-    assert Amount.charge(release.guarantee).loss >= reserved.amount.loss
+    assert charged(release.guarantee).loss >= reserved.amount.loss
     assert "harged" not in str(release)
 
 

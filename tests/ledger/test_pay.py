@@ -5,11 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from tests.ledger.books import Clock, bill, budget, cost, delivers
+from tests.ledger.books import Clock, bill, budget, charged, cost, delivers
 
 from unlisted import Budget
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, LedgerError
-from unlisted.ledger.amounts import Amount
 from unlisted.ledger.leases import forfeit
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.terms import ResultsBudget
@@ -64,7 +63,7 @@ def test_accounts_together_cannot_exceed_the_data_set(ledger):
     with pytest.raises(BudgetRefusedError, match="data set 'searches', which all its accounts share"):
         two.pay(bill("b", "0.3"), delivers())
     two.pay(bill("c", "0.2"), delivers(rho="0.2"))
-    assert ledger.dataset("searches").left == Amount.charge(cost("0", "0.000000998"))
+    assert ledger.dataset("searches").left == charged(cost("0", "0.000000998"))
 
 
 @pytest.mark.parametrize("failure", [RuntimeError("boom"), KeyboardInterrupt(), SystemExit(1)])
@@ -178,7 +177,7 @@ class TestTerms:
 
     def test_an_account_on_an_unknown_data_set_opens_it_with_its_budget(self, ledger):
         ledger.open("ads", dataset="searches", budget=budget("0.5"))
-        assert ledger.dataset("searches").total == Amount.charge(cost("0.5", "1e-6"))
+        assert ledger.dataset("searches").total == charged(cost("0.5", "1e-6"))
 
     def test_a_budget_in_epsilon_is_the_largest_rho_that_keeps_it(self, ledger):
         account = ledger.open("ads", dataset="searches", budget=Budget(epsilon=1, delta=1e-6))
@@ -242,5 +241,5 @@ class TestPeriods:
             return b"late", cost("0.05")
 
         account.pay(bill("a", "0.2"), over_midnight)
-        assert ledger.account("ads").balance().left_in_period == Amount.charge(cost("0", "0.000000999"))
+        assert ledger.account("ads").balance().left_in_period == charged(cost("0", "0.000000999"))
         assert verify(ledger) == []

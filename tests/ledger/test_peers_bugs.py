@@ -65,12 +65,22 @@ class TestFloats:
         )
 
     def test_charges_round_up_and_budgets_down(self) -> None:
-        third = Fraction(1, 3)
-        assert Amount.charge(ul.Guarantee(third, third)).guarantee().rho - third < UNIT
-        assert Amount.charge(ul.Guarantee(third, third)).guarantee().rho > third
-        assert Amount.allowance(third, third).guarantee().delta < third
-        three = [Amount.charge(ul.Guarantee(third, third))] * 3
-        assert not sum(three, Amount()).fits(Amount.allowance(Fraction(1), Fraction(1)))
+        third, digits = Fraction(1, 3), 40
+        charged, allowed = Amount.charge(ul.Guarantee(third, third)), Amount.allowance(third, third)
+        # Written out here: nothing of the program says what is right.
+        assert (charged.rho, charged.delta) == (int("3" * (digits - 1) + "4"),) * 2
+        assert (allowed.rho, allowed.delta) == (int("3" * digits),) * 2
+        assert charged.texts == ("0." + "3" * (digits - 1) + "4",) * 2
+        for part in ("rho", "delta"):
+            assert third < getattr(charged.guarantee(), part) < third + UNIT
+            assert third - UNIT < getattr(allowed.guarantee(), part) < third
+        assert not (charged + charged + charged).fits(Amount.allowance(Fraction(1), Fraction(1)))
+
+    @pytest.mark.parametrize(("rho", "delta"), [("1e-400", "0"), ("0", "1e-400")])
+    def test_the_smallest_charge_of_either_kind_is_a_unit(self, rho: str, delta: str) -> None:
+        found = Amount.charge(cost(rho, delta))
+        assert (found.rho, found.delta) == (int(rho != "0"), int(delta != "0"))
+        assert not found.fits(Amount.allowance(Fraction(0), Fraction(0)))
 
     def test_no_column_of_the_store_can_hold_a_float(self) -> None:
         kept = (datasets, accounts, entries, questions, schema.migrations)
@@ -172,12 +182,16 @@ class TestPeriods:
         )
         clock.move(days=16)
         account.pay(bill("december", "0.2"), delivers(rho="0.2"))
-        for back in (-16, -400, 500 - 365):
+        # Back to November, to the autumn of the year before, and almost to December again: its allowance is spent.
+        for back in (-16, -400, 415):
             clock.move(days=back)
-            if ledger.now("") < account.balance().time:
-                with pytest.raises(BudgetRefusedError, match="in 2026-12"):
-                    account.pay(bill("again", "0.1"), delivers())
+            with pytest.raises(BudgetRefusedError, match="in 2026-12"):
+                account.pay(bill("again", "0.1"), delivers())
         assert account.balance().account.used.texts[0] == "0.2"
+        # A new month is a new allowance: it was the period that refused, and nothing else.
+        clock.move(days=32)
+        account.pay(bill("january", "0.1"), delivers(rho="0.1"))
+        assert account.balance().account.used.texts[0] == "0.3"
 
     def test_refreshed_allowances_add_up_to_the_total_and_no_further(self, ledger: Ledger, clock: Clock) -> None:
         """Snowflake-like resets: an allowance that starts anew hides that the loss does not."""

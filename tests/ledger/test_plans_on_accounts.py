@@ -14,6 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from tests.fixtures.kitchen import BOUND, BUDGET, COMMON, asked, cooked
+from tests.ledger.books import charged
 
 import unlisted as ul
 from unlisted.ledger.account import Account
@@ -54,11 +55,11 @@ def price_of(release: ul.Release, plan: ul.Plan) -> Amount:
     """Return what a ranking costs: ε²/8 for each label and for the end, and the δ of its threshold."""
     drawn = len(release) + (not release.complete)
     assert plan.guarantee.delta <= DELTA
-    return Amount.charge(ul.Guarantee(drawn * plan.mechanism.epsilon**2 / 8, plan.guarantee.delta))
+    return charged(ul.Guarantee(drawn * plan.mechanism.epsilon**2 / 8, plan.guarantee.delta))
 
 
 def twice(plan: ul.Plan) -> Amount:
-    return Amount.charge(plan.guarantee) + Amount.charge(plan.guarantee)
+    return charged(plan.guarantee) + charged(plan.guarantee)
 
 
 def untouched(account: Account) -> bool:
@@ -82,7 +83,7 @@ class TestCost:
         plan = plan_of(kind, account)
         release = plan.run()
         assert release.guarantee == plan.guarantee
-        assert used(account) == Amount.charge(plan.guarantee) == Amount.charge(release.spent)
+        assert used(account) == charged(plan.guarantee) == charged(release.spent)
 
     @pytest.mark.parametrize("k", [1, 2, 9])
     def test_a_ranking_pays_for_each_label_and_for_the_end(self, k: int, ledger: Ledger) -> None:
@@ -91,7 +92,7 @@ class TestCost:
         release = plan.run()
         assert release.complete == (k < 9), "nine dishes are not common enough"
         assert used(account) == price_of(release, plan)
-        assert Amount.charge(release.spent) == price_of(release, plan)
+        assert charged(release.spent) == price_of(release, plan)
         assert release.guarantee == plan.guarantee, "what the mechanism promises does not depend on what came out"
         assert (release.spent.rho < release.guarantee.rho) == (k == 9)
         assert account.balance().account.reserved == Amount()
@@ -100,7 +101,7 @@ class TestCost:
     def test_a_ranking_on_a_budget_returns_what_it_did_not_use(self, account: Account) -> None:
         plan = plan_of("top", account, k=20)
         plan.run()
-        assert 0 < used(account).loss < Amount.charge(plan.guarantee).loss
+        assert 0 < used(account).loss < charged(plan.guarantee).loss
 
     def test_without_an_account_the_ceiling_is_the_price(self) -> None:
         plan = plan_of("top", None, k=20)
@@ -132,7 +133,7 @@ class TestCost:
         where = f"dish <> '{first.rows[0]['dish']}'"
         second = plan_of("top", account, k=1, where=where).run()
         assert [first.rows[0]["dish"], second.rows[0]["dish"]] == ["soup", "bread"]
-        assert used(account).loss >= Amount.charge(first.guarantee + second.guarantee).loss
+        assert used(account).loss >= charged(first.guarantee + second.guarantee).loss
 
 
 class TestResultsBudget:
@@ -259,11 +260,11 @@ class TestFailures:
             plan.run(idempotency_key="once")
         assert str(failure.value) == "could not be answered; charged; see the log"
         assert failure.value.__cause__ is None
-        assert used(account) == Amount.charge(plan.guarantee)
+        assert used(account) == charged(plan.guarantee)
         assert account.ledger.history(account="ads")[-1].kind == "forfeited"
         with pytest.raises(ul.ChargedFailureError):
             plan.run(idempotency_key="once")
-        assert used(account) == Amount.charge(plan.guarantee), "a retry of what failed costs nothing more"
+        assert used(account) == charged(plan.guarantee), "a retry of what failed costs nothing more"
         assert verify(account.ledger) == []
 
     @pytest.mark.parametrize(
@@ -348,7 +349,7 @@ class TestGivenCounts:
         assert {row["dish"] for row in histogram.run().rows} == set(COMMON)
         ranking = given.top(k=9, per_item_epsilon=EACH, delta=DELTA, account=account)
         price = price_of(ranking.run(), ranking)
-        assert used(account) == Amount.charge(histogram.guarantee) + price
+        assert used(account) == charged(histogram.guarantee) + price
         given.top_histogram(budget=BUDGET, account=account).run()
         assert verify(account.ledger) == []
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
 from tests.ledger.books import Clock, bill, budget, cost, delivers
 
+from unlisted.ledger import rows
 from unlisted.ledger.entries import Entry
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import accounts, datasets, entries, questions
@@ -60,6 +62,26 @@ def test_a_tampered_row_is_found(ledger, change):
     with ledger.store.writing() as connection:
         connection.execute(change)
     assert verify(ledger) != []
+
+
+def forged(ledger: Ledger, number: int, **changed: object) -> None:
+    """Change an entry and recompute its own hash, as somebody would who knows how hashes are made."""
+    with ledger.store.writing() as connection:
+        found = {entry.number: entry for entry, _ in rows.read_entries(connection, "searches")}
+        entry = replace(found[number], **changed)
+        values = {"hash": entry.hash, "time": entry.time, "previous": entry.previous}
+        connection.execute(entries.update().where(entries.c.number == number).values(**values))
+
+
+def test_a_forged_entry_is_found_by_the_one_after_it(ledger):
+    """Its own hash is right, and what it says changes no balance: only the link of the next entry shows it."""
+    forged(filled(ledger), 4, time="2020-01-01T00:00:00+00:00")
+    assert verify(ledger) == ["data set 'searches': entry 5 was changed, or one before it"]
+
+
+def test_an_entry_that_is_linked_elsewhere_is_found(ledger):
+    forged(filled(ledger), 4, previous="0" * 64)
+    assert verify(ledger) == ["data set 'searches': entry 4 was changed, or one before it"]
 
 
 def test_a_ledger_from_before_keys_were_in_the_chain_still_adds_up(ledger, monkeypatch):

@@ -71,7 +71,7 @@ def test_a_ledger_pays_and_remembers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unit", ["event", "user"])
 def test_a_stream_takes_rounds_in(unit: str, tmp_path: Path) -> None:
-    protected = {"unit": "user", "rounds_per_user": 2} if unit == "user" else {}
+    protected = {"unit": unit, "rounds_per_user": 2 if unit == "user" else None}
     stream = ul.Stream.create(
         tmp_path / "stream", rounds=4, items_per_event=BOUND, budget=BUDGET, item="dish", **protected
     )

@@ -11,6 +11,7 @@ from tests.mechanisms.promises import hockey_stick
 from tests.mechanisms.small_worlds import Thresholding, Window, mass_of, neighbours
 
 from unlisted.errors import InvalidArgumentError
+from unlisted.mechanisms.sparse_histogram import sparse_delta_up
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
@@ -30,6 +31,22 @@ def worst_of_all(mechanism: ThresholdHistogram, labels: int, largest: int, epsil
     pairs = neighbours(labels, largest, mechanism.sensitivity)
     laws = {h: world.law(h) for pair in pairs for h in pair}
     return max(hockey_stick(laws[h], laws[other], epsilon) for h, other in pairs)
+
+
+@pytest.mark.parametrize(
+    ("items", "variance", "beyond", "epsilon"),
+    [(200, 8, 10, "0.1"), (100, 8, 8, "0.1")],
+)
+def test_no_number_of_new_labels_is_worse(items: int, variance: int, beyond: int, epsilon: str) -> None:
+    """Here the worst user is neither all new nor all moved, and lies between two that are looked at."""
+    law, e = DiscreteGaussian(Fraction(variance)), Fraction(epsilon)
+    one = law.tail(beyond)
+    lowered = e + log_down(1 - any_of_up(one, items))
+    every = [
+        any_of_up(one, new) + shift_delta_up(items - new, 1, law.variance, lowered) for new in range(items + 1)
+    ]
+    assert max(every) not in (every[0], every[-1])
+    assert max(every) <= sparse_delta_up(law, one, Sensitivity(items), e) <= max(every) * Fraction(258, 256)
 
 
 @pytest.mark.parametrize(

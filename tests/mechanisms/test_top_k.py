@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fixtures.known_bits import KnownBits
+from tests.privacy.high_precision import just_above, mp, real
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
@@ -191,6 +192,19 @@ class TestForBudget:
         assert said == round_up(found.mechanism.threshold, 6)
         added_up = TopK.at(Ranking(10, 1000, ONE), epsilon=Fraction(epsilon) / 10, delta="1e-8")
         assert against == round_up(added_up.threshold, 6)
+
+    @pytest.mark.parametrize("rivals", [1, 7, 1000])
+    @pytest.mark.parametrize("sensitivity", [ONE, Sensitivity(None, 3), Sensitivity(None, 2, "replace")], ids=str)
+    def test_what_escapes_is_bounded_from_above_to_the_last_digit(
+        self, rivals: int, sensitivity: Sensitivity
+    ) -> None:
+        """ℓ/(ℓ + e^(ε(T - s·Δ∞)/Δ∞)): rounding the exponential up would say too little."""
+        ranking = Ranking(2, rivals, sensitivity, "unknown")
+        lowest = sensitivity.sides * sensitivity.count
+        for lead in range(1, 40):
+            mechanism = TopK(Fraction("0.7"), Fraction(lowest) + Fraction(lead, 3), ranking)
+            odds = mp.exp(real(Fraction("0.7") * Fraction(lead, 3) / sensitivity.count))
+            just_above(mechanism.escape(), mp.mpf(rivals) / (rivals + odds))
 
     def test_a_hundred_draws_at_the_theorys_price(self) -> None:
         """k = 100 and ε₀ = 0.1: ε = 2.86 at δ = 1e-8 by ε²/8 and the tight conversion."""

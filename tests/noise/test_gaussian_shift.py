@@ -105,6 +105,23 @@ def test_no_set_of_outcomes_gains_more(moved: int, shift: int, variance: str, ep
     assert float(found) <= float(gain) * looseness + 1e-12
 
 
+@pytest.mark.parametrize("variance", ["257", "300.5", "1000", "40000"])
+@pytest.mark.parametrize("epsilon", ["-0.01", "0", "0.05", "0.2"])
+@pytest.mark.parametrize("shift", [1, 5])
+def test_wide_noise_is_never_cheaper_than_it_is(variance: str, epsilon: str, shift: int) -> None:
+    """Tails come from constant-time bounds here, and the wrong side of one makes δ too small."""
+    v, e = Fraction(variance), Fraction(epsilon)
+    first = math.floor(e * v / shift - Fraction(shift, 2)) + 1
+    true = exact_tail(v, first) - mp.exp(real(e)) * exact_tail(v, first + shift)
+    assert true <= real(shift_delta_up(1, shift, v, e)) <= true + mp.mpf(10) ** -4
+
+
+def exact_tail(variance: Fraction, t: int) -> object:
+    """P[Z >= t] to 120 digits, by the series."""
+    beyond = gaussian_sum(variance, t if t > 0 else 1 - t) / gaussian_whole(variance)
+    return beyond if t > 0 else 1 - beyond
+
+
 @quick
 @given(
     st.integers(1, 300),

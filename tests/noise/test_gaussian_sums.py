@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.noise.exact_laws import mass, masses, tail
+from tests.noise.exact_laws import gaussian_whole, mass, masses, tail
 from tests.privacy.high_precision import just_above, mp, quick, real, same_digits, sizes
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.gaussian_tails import SMALLEST_SMOOTH_VARIANCE
+from unlisted.noise.gaussian_tails import SMALLEST_SMOOTH_VARIANCE, sum_tail_up
 from unlisted.noise.law import ExactLaw
 
 Lead = DiscreteGaussian | DiscreteLaplace
@@ -61,6 +61,18 @@ def test_the_two_ways_of_summing_meet() -> None:
     above = DiscreteGaussian(Fraction(SMALLEST_SMOOTH_VARIANCE))
     for draws, t in ((2, 9), (5, 20), (11, 60)):
         assert float(below.sum_tail(draws, t)) == pytest.approx(float(above.sum_tail(draws, t)), rel=1e-6)
+
+
+@pytest.mark.parametrize("draws", [2, 5])
+@pytest.mark.parametrize("variance", ["0.3", "1", "3.9"])
+def test_beyond_the_table_a_sum_is_unlikely_and_not_impossible(variance: str, draws: int) -> None:
+    """A bound of 0 would say that no sum reaches so far."""
+    v = Fraction(variance)
+    for t in (200, 10_000, 10**9):
+        found = sum_tail_up(draws, t, v)
+        # One draw alone may be that large, and all others 0.
+        assert found > 0
+        assert real(found) >= mp.exp(-real(Fraction(t * t) / (2 * v))) / gaussian_whole(v) ** draws
 
 
 def test_one_draw_is_its_own_sum() -> None:

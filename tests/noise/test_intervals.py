@@ -138,7 +138,9 @@ def test_counts_over_a_noisy_threshold_are_held_as_often_as_said(law: OurLaw) ->
         answer = mechanism.release(counts, bits)
         assert answer.counts is not None
         assert answer.noisy_threshold is not None
-        low, high = intervals.given_shown(law, answer.noisy_threshold, answer.counts)
+        ends = mechanism.intervals(answer)
+        assert ends is not None
+        low, high = ends
         plain_low, plain_high = intervals.plain(law, answer.counts)
         passed += len(answer)
         held += int(((low <= count) & (count <= high)).sum())

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from tests.mechanisms.continual.correlated_reference import tag_of
 from tests.noise.exact_laws import masses
 from tests.statistical.goodness import accepts, distance_test, g_test, rejects
 
@@ -141,3 +142,21 @@ def test_a_key_of_the_wrong_kind_is_refused_and_not_quoted(secret: object) -> No
     with pytest.raises(InvalidArgumentError, match=r"^secret = '<hidden>' .+ 32 bytes") as caught:
         NoiseKey(secret)  # type: ignore[arg-type]
     assert "short" not in str(caught.value)
+
+
+def test_tags_of_many_names_at_once_are_those_of_one_at_a_time() -> None:
+    """CBC-MAC over the length and the name, as a library of ciphers does it, for every length around a block."""
+    names = [b"", b"a", b"\0", b"a\0", *(b"x" * n for n in (15, 16, 17, 31, 32, 33, 1024)), *LABELS]
+    data = np.frombuffer(b"".join([b"before", *names]), np.uint8)
+    ends = 6 + np.cumsum([0, *map(len, names)])
+    found = KEY.block_tags(data, ends, of=b"things")
+    for name, tag in zip(names, found, strict=True):
+        assert tag.tobytes() == tag_of(KEY, name, b"things")
+    assert len({tag.tobytes() for tag in found}) == len(names)
+    assert np.array_equal(KEY.block_tags(data, ends[3:6], of=b"things"), found[3:5])
+    assert KEY.block_tags(data, ends[:1], of=b"things").shape == (0, TAG_BYTES)
+    for other in (
+        KEY.block_tags(data, ends, of=b"others"),
+        NoiseKey(bytes(32)).block_tags(data, ends, of=b"things"),
+    ):
+        assert not np.any(np.all(other == found, axis=1))

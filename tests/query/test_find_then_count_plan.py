@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from tests.fixtures.kitchen import BUDGET, COMMON, PLANTED, asked, nobody
+from tests.ledger.books import charged
 
 import unlisted as ul
-from unlisted.ledger.amounts import Amount
 from unlisted.ledger.ledger import Ledger
 from unlisted.mechanisms.partition_selection.then_count import FindThenCount
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
@@ -66,11 +66,11 @@ def test_an_account_pays_by_rho_and_a_repeat_is_free(tmp_path: Path) -> None:
         plan = asked().histogram("dish", budget=BUDGET, account=account)
         assert plan.guarantee.direct is None
         first = plan.run()
-        assert account.balance().account.used == Amount.charge(plan.guarantee)
+        assert account.balance().account.used == charged(plan.guarantee)
         again = plan.run()
         assert again.as_dict() == first.as_dict()
         assert again.reading == first.reading
-        assert account.balance().account.used == Amount.charge(plan.guarantee)
+        assert account.balance().account.used == charged(plan.guarantee)
 
 
 def test_replacing_a_user_needs_more() -> None:

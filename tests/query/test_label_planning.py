@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 import pytest
 from tests.fixtures.kitchen import BOUND, BUDGET, COMMON, asked, labels, nobody, top
+from tests.ledger.books import charged
 
 import unlisted as ul
 from unlisted.ledger.account import Account
@@ -233,17 +234,17 @@ class TestAccounts:
         )
         assert paid.mechanism == once.mechanism
         paid.run()
-        assert account.balance().account.used == Amount.charge(once.guarantee)
+        assert account.balance().account.used == charged(once.guarantee)
 
     def test_labels_are_charged_once_and_repeated_for_nothing(self, account: Account) -> None:
         plan = asked().labels("dish", budget=BUDGET, items_per_user=BOUND, account=account)
         first = plan.run()
-        assert account.balance().account.used == Amount.charge(plan.guarantee)
+        assert account.balance().account.used == charged(plan.guarantee)
         assert [row["dish"] for row in first.rows] == sorted(COMMON)
         again = plan.run()
         assert again.as_dict() == first.as_dict()
         assert again.stamp == first.stamp
-        assert account.balance().account.used == Amount.charge(plan.guarantee)
+        assert account.balance().account.used == charged(plan.guarantee)
 
     def test_another_method_is_another_question(self, account: Account) -> None:
         ways: tuple[LabelMethod, ...] = ("weighted", "sips")
@@ -253,7 +254,7 @@ class TestAccounts:
         ]
         for plan in plans:
             plan.run()
-        total = Amount.charge(plans[0].guarantee) + Amount.charge(plans[1].guarantee)
+        total = charged(plans[0].guarantee) + charged(plans[1].guarantee)
         assert account.balance().account.used == total
 
     @pytest.mark.parametrize("k", [2, 9])
@@ -265,7 +266,7 @@ class TestAccounts:
         assert len(release) == min(k, len(COMMON))
         mechanism: Any = plan.mechanism
         spent = mechanism.selection.guarantee() + len(release) * mechanism.draw_price()
-        assert account.balance().account.used == Amount.charge(spent)
+        assert account.balance().account.used == charged(spent)
         assert (spent.rho < plan.guarantee.rho) == (k == 9)
         assert account.balance().account.reserved == Amount()
 

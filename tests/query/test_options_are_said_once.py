@@ -11,9 +11,9 @@ from tests.cli.shell import unlisted
 import unlisted as ul
 from unlisted.privacy.guarantee import Budget
 from unlisted.query.asking import Askable
-from unlisted.query.options import AMOUNTS
+from unlisted.query.options import AMOUNTS, defaults_of, own_options
 from unlisted.query.private_counts import PrivateCounts
-from unlisted.query.questions import KINDS, Question, Top, defaults_of, own_options
+from unlisted.query.questions import KINDS, Question, Top
 from unlisted.server.api.schemas import QuestionBody
 from unlisted.server.console.question_form import NOT_IN_THE_FORM, _blank
 

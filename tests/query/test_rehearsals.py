@@ -345,7 +345,7 @@ def test_a_stored_answer_needs_no_source(key: str | None, account: Account, tmp_
 def test_a_round_that_cannot_be_taken_in_is_not_used_up(
     unit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    protected: Any = {"unit": "user", "rounds_per_user": 2} if unit == "user" else {}
+    protected: Any = {"unit": unit, "rounds_per_user": 2 if unit == "user" else None}
     stream = ul.Stream.create(
         tmp_path / "stream",
         rounds=4,

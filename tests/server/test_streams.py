@@ -24,7 +24,9 @@ BUDGET = ul.Budget(rho=1, delta="1e-6")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    stream = Stream.create(tmp_path / "stream", rounds=4, items_per_event=1, budget=ul.Budget(rho=2, delta="1e-6"))
+    stream = Stream.create(
+        tmp_path / "stream", rounds=4, unit="event", items_per_event=1, budget=ul.Budget(rho=2, delta="1e-6")
+    )
     stream.push({"soup": 500, "tea": 400})
     return tmp_path / "stream"
 
@@ -170,7 +172,8 @@ class TestWhoPaidForAStream:
 
 def pushed(folder: Path, **how: Any) -> None:
     """Make a stream of one round."""
-    stream = Stream.create(folder, rounds=4, items_per_event=1, budget=ul.Budget(rho="0.1", delta="1e-7"), **how)
+    how = {"unit": "event", "items_per_event": 1, "budget": ul.Budget(rho="0.1", delta="1e-7"), **how}
+    stream = Stream.create(folder, rounds=4, **how)
     stream.push(pa.table({"user": ["a"], "item": ["soup"]}))
 
 

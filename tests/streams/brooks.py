@@ -9,18 +9,25 @@ from typing import Any
 import pyarrow as pa
 
 from unlisted.mechanisms.continual.binary_tree import largest_popcount
+from unlisted.mechanisms.continual.correlated_price import class_ends
+from unlisted.mechanisms.continual.recursion import Recursion
 from unlisted.release.release import Release
 from unlisted.streams import folder
 from unlisted.streams.settings import Settings
 from unlisted.streams.stream import Stream
 
+STILL = Fraction(1, 5000)
+"""The variance of noise so small that counts are what they are."""
+
 
 def settings(**changed: Any) -> Settings:
+    """Settings with one threshold for all rounds, and noise whose first draw has this variance."""
     fields: dict[str, Any] = {
         "rounds": 12,
         "items_per_event": 3,
         "count_per_item": 1,
         "unit": "event",
+        "noise": "correlated",
         "rounds_per_user": None,
         "display": "live",
         "release_every": 1,
@@ -34,10 +41,16 @@ def settings(**changed: Any) -> Settings:
         "reason": "made for a test.",
         **changed,
     }
+    if "items_per_user" in changed:
+        fields["items_per_event"] = None
     lowest = (fields["rounds_per_user"] or 1) * fields["count_per_item"]
     steps = fields["rounds"] // fields["release_every"]
-    fields.setdefault("thresholds", (lowest + 3,) * largest_popcount(steps))
-    return Settings(**fields)
+    threshold = fields.pop("threshold", lowest + 3)
+    if fields["noise"] == "tree":
+        return Settings(**{"thresholds": (threshold,) * largest_popcount(steps), **fields})
+    recursion = Recursion.for_steps(steps)
+    fields["variance"] *= 4**recursion.grid
+    return Settings(**fields, thresholds=(threshold,) * len(class_ends(steps)), recursion=recursion)
 
 
 def brook(path: Path, **changed: Any) -> Stream:
@@ -47,7 +60,7 @@ def brook(path: Path, **changed: Any) -> Stream:
 
 def quiet_brook(path: Path, **changed: Any) -> Stream:
     """A stream whose noise is 0 but for a chance of e^-50: what remains is the counting."""
-    return brook(path, **{"variance": Fraction(1, 100), **changed})
+    return brook(path, **{"variance": STILL, **changed})
 
 
 def shown(release: Release | None) -> list[tuple[Any, int]]:

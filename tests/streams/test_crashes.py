@@ -16,18 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.streams.brooks import brook, files_of, rows_of, shown
+from tests.streams.brooks import STILL, brook, files_of, rows_of, shown
 
 from unlisted.errors import InvalidArgumentError, StreamError
+from unlisted.mechanisms.continual.recursion import Recursion
 from unlisted.streams import folder
 from unlisted.streams.settings import Settings
 from unlisted.streams.stream import Stream
 
 STEPS = ("open", "write", "fsync", "replace", "ftruncate", "lseek", "rename", "mkdir", "chmod")
 """All by which the operating system is asked to change something on the disk."""
-
-STILL = Fraction(1, 100)
-"""The variance of noise so small that counts are what they are."""
 
 DONE, KILLED = 0, -signal.SIGKILL
 ROUNDS = (
@@ -184,7 +182,7 @@ def test_a_torn_or_changed_file_is_found(tmp_path: Path, name: str) -> None:
         "one byte less": whole[:-1],
         "zeros at the end": whole[:-8] + bytes(8),
         "one bit": whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :],
-        "another version": whole.replace(b" 1\n", b" 2\n", 1).replace(b'"format": 1', b'"format": 2'),
+        "another version": whole.replace(b" 1\n", b" 3\n", 1).replace(b'"format": 2', b'"format": 3'),
     }
     if name == "journal":
         damages["another version"] = whole[8:]
@@ -203,11 +201,16 @@ def test_a_torn_or_changed_file_is_found(tmp_path: Path, name: str) -> None:
 def test_what_is_behind_the_end_of_the_journal_is_nobody_s(tmp_path: Path) -> None:
     path = tmp_path / "s"
     brook(path).push({"a": 90})
+    known = (path / "journal").read_bytes()
+    # Longer than what the next round writes over it, so that it would be left behind.
     with (path / "journal").open("ab") as journal:
-        journal.write(b"left by an attempt that was killed")
+        journal.write(b"left by an attempt that was killed" * 1000)
     assert len(Stream.open(path).push({"b": 90})) == 2
     assert Stream.open(path).round == 2
-    assert b"killed" not in (path / "journal").read_bytes()
+    written = (path / "journal").read_bytes()
+    assert written.startswith(known)
+    assert b"killed" not in written
+    assert len(Stream.open(path).push({"c": 90})) == 3
 
 
 def test_another_stream_s_key_is_not_taken(tmp_path: Path) -> None:
@@ -392,3 +395,36 @@ def test_a_failure_after_the_round_has_happened_says_that_it_has(
             assert "push the same again with the number of its round" in str(caught.value)
     assert shown(stream.push({"b": 20}, number=2)) == [("b", 20), ("a", 10)]
     assert stream.round == 2
+
+
+@pytest.mark.parametrize("damage", ["none", "missing", "torn", "one bit", "older", "of another stream"])
+def test_noise_that_was_kept_is_used_if_it_belongs_here_and_drawn_again_if_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    rounds = [{f"label {(7 * number + i) % 40}": 20 for i in range(25)} for number in range(12)]
+    path, other = tmp_path / "s", tmp_path / "other"
+    stream, strange = brook(path, variance=Fraction(100)), brook(other, variance=Fraction(100))
+    for number, one in enumerate(rounds[:11], start=1):
+        stream.push(one)
+        strange.push(one)
+        if number == 6:
+            older = (path / "noise").read_bytes()
+    shutil.copytree(path, tmp_path / "whole")
+    kept = (path / "noise").read_bytes()
+    middle = len(kept) // 2
+    damages = {
+        "none": kept,
+        "torn": kept[:middle],
+        "one bit": kept[:middle] + bytes([kept[middle] ^ 1]) + kept[middle + 1 :],
+        "older": older,
+        "of another stream": (other / "noise").read_bytes(),
+    }
+    (path / "noise").unlink()
+    if damage in damages:
+        (path / "noise").write_bytes(damages[damage])
+    uninterrupted = Stream.open(tmp_path / "whole").push(rounds[11])
+    drawn: list[int] = []
+    real = Recursion.advance
+    monkeypatch.setattr(Recursion, "advance", lambda *args: (drawn.append(1), real(*args))[1])
+    assert Stream.open(path).push(rounds[11]).table.equals(uninterrupted.table)
+    assert len(drawn) == {"none": 2, "older": 7}.get(damage, 12)

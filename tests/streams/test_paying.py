@@ -11,7 +11,7 @@ import unlisted as ul
 from unlisted.errors import BudgetRefusedError, InvalidArgumentError, StreamError
 from unlisted.streams.stream import Stream
 
-ASKED = {"rounds": 7, "items_per_event": 1, "budget": ul.Budget(rho="0.3", delta="1e-7")}
+ASKED = {"rounds": 7, "unit": "event", "items_per_event": 1, "budget": ul.Budget(rho="0.3", delta="1e-7")}
 
 
 def test_the_whole_life_is_charged_once(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_events_are_not_paid_from_a_data_set_of_users(tmp_path: Path) -> None:
         said = r"unit = 'event' .+ protects 'user', which the data set 'searches' .+ unit user and rounds_per_user"
         with pytest.raises(InvalidArgumentError, match=said):
             Stream.create(tmp_path / "s", **ASKED, account=account)
-        Stream.create(tmp_path / "s", **ASKED, account=account, unit="user", rounds_per_user=2)
+        Stream.create(tmp_path / "s", **ASKED | {"unit": "user"}, account=account, rounds_per_user=2)
 
 
 def test_a_condition_that_is_none_is_not_paid_for(tmp_path: Path) -> None:

@@ -30,26 +30,24 @@ def drawn(chart: Any) -> list[dict]:
 class TestCreating:
     def test_a_stream_keeps_its_budget_for_life(self, tmp_path: Path) -> None:
         for name, budget in {"a": BUDGET, "b": ul.Budget(epsilon=2, delta="1e-6")}.items():
-            stream = Stream.create(tmp_path / name, rounds=7, items_per_event=2, budget=budget)
+            stream = Stream.create(tmp_path / name, rounds=7, unit="event", items_per_event=2, budget=budget)
             assert budget.allows(stream.guarantee)
             assert Stream.open(tmp_path / name).guarantee == stream.guarantee
 
     def test_what_is_said_is_kept_and_shown(self, tmp_path: Path) -> None:
         options = {"display": "sticky", "release_every": 2, "count_per_item": 4, "user": "who", "where": "x > 1"}
         stream = Stream.create(
-            tmp_path / "s", rounds=8, items_per_event=2, budget=BUDGET, item=["a", "b"], **options
+            tmp_path / "s", rounds=8, unit="event", items_per_event=2, budget=BUDGET, item=["a", "b"], **options
         )
         again = Stream.open(tmp_path / "s").settings
         assert again == stream.settings
         assert {name: getattr(again, name) for name in options} == options
-        assert (again.item, again.mechanism.steps, again.question.rows_per_item) == (("a", "b"), 4, 4)
+        assert (again.item, again.mechanism.steps, again.count_query.rows_per_item) == (("a", "b"), 4, 4)
         lines = repr(stream).splitlines()
         assert lines[0] == "Stream: round 0 of 8"
         assert "one user's rows in one round, at most 2 items" in lines[2]
         assert lines[3].startswith("Thresholds: ")
-        assert (
-            repr(brook(tmp_path / "t", thresholds=(5, 5, 5))).splitlines()[3].startswith("Threshold: 5    Noise")
-        )
+        assert repr(brook(tmp_path / "t", threshold=5)).splitlines()[3].startswith("Threshold: 5    Noise")
 
     def test_the_folder_is_private(self, tmp_path: Path) -> None:
         brook(tmp_path / "s").push({"a": 9})
@@ -58,7 +56,7 @@ class TestCreating:
             assert path.stat().st_mode & 0o077 == 0, path.name
 
     def test_two_streams_have_different_noise(self, tmp_path: Path) -> None:
-        wide = {"variance": Fraction(10**6), "thresholds": (1, 1, 1)}
+        wide = {"variance": Fraction(10**6), "threshold": 1}
         one, other = (brook(tmp_path / name, **wide).push({str(i): 5000 for i in range(20)}) for name in "ab")
         assert shown(one) != shown(other)
 
@@ -66,14 +64,14 @@ class TestCreating:
         brook(tmp_path / "s").push({"a": 9})
         before = files_of(tmp_path / "s")
         with pytest.raises(InvalidArgumentError, match="does not exist yet"):
-            Stream.create(tmp_path / "s", rounds=3, items_per_event=1, budget=BUDGET)
+            Stream.create(tmp_path / "s", rounds=3, unit="event", items_per_event=1, budget=BUDGET)
         assert files_of(tmp_path / "s") == before
 
     def test_a_refused_stream_leaves_nothing_behind(self, tmp_path: Path) -> None:
         with pytest.raises(InvalidArgumentError, match="The folder that it should be in does not exist"):
-            Stream.create(tmp_path / "no" / "such" / "s", rounds=3, items_per_event=1, budget=BUDGET)
+            Stream.create(tmp_path / "no" / "such" / "s", rounds=3, unit="event", items_per_event=1, budget=BUDGET)
         with pytest.raises(InvalidArgumentError):
-            Stream.create(tmp_path / "s", rounds=0, items_per_event=1, budget=BUDGET)
+            Stream.create(tmp_path / "s", rounds=0, unit="event", items_per_event=1, budget=BUDGET)
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize(
@@ -86,7 +84,9 @@ class TestCreating:
             ({"count_per_item": 0}, "count_per_item = 0"),
             ({"budget": 1}, "budget = 1"),
             ({"unit": "row"}, "unit = 'row'"),
-            ({"unit": "user"}, "rounds_per_user = None"),
+            ({"unit": None}, "unit = None is not allowed.+Who is to be protected.+'user' protects a person over"),
+            ({"noise": "white"}, "noise = 'white'"),
+            ({"unit": "user"}, "rounds_per_user is missing"),
             ({"rounds_per_user": 2}, "rounds_per_user = 2"),
             ({"unit": "user", "rounds_per_user": 0}, "rounds_per_user = 0"),
             ({"unit": "user", "rounds_per_user": 9}, "rounds_per_user = 9"),
@@ -99,7 +99,6 @@ class TestCreating:
             ({"user": ""}, "user = ''"),
             ({"source": 3}, "source = 3"),
             ({"max_label_bytes": 0}, "max_label_bytes = 0"),
-            ({"wheer": "x > 1"}, "wheer = "),
             ({"where": "x >"}, "where = 'x >'"),
             ({"where": "x > 1; y"}, "where = "),
             ({"where": ";"}, "`;` is not allowed here"),
@@ -113,7 +112,7 @@ class TestCreating:
         ids=str,
     )
     def test_refusals(self, tmp_path: Path, said: dict, refused: str) -> None:
-        asked = {"rounds": 8, "items_per_event": 2, "budget": BUDGET} | said
+        asked = {"rounds": 8, "unit": "event", "items_per_event": 2, "budget": BUDGET} | said
         with pytest.raises(InvalidArgumentError, match=refused):
             Stream.create(tmp_path / "s", **asked)
         assert list(tmp_path.iterdir()) == []
@@ -291,7 +290,7 @@ class TestOnce:
 
     def test_the_same_key_and_contents_make_the_same_folder(self, tmp_path: Path) -> None:
         """A copy of the folder that goes the same way becomes the same; another way meets other noise."""
-        wide = {"variance": Fraction(10**4), "thresholds": (1, 1, 1)}
+        wide = {"variance": Fraction(10**4), "threshold": 1}
         labels = {f"label {i}": 500 for i in range(30)}
         stream = brook(tmp_path / "s", **wide)
         for copy in "ab":
@@ -358,7 +357,7 @@ class TestReading:
         assert b"PLANTED" in (tmp_path / "s" / "journal").read_bytes()
 
     def test_a_kept_item_has_a_plain_interval(self, tmp_path: Path) -> None:
-        stream = quiet_brook(tmp_path / "s", display="sticky", rounds=7, thresholds=(10, 60, 60))
+        stream = quiet_brook(tmp_path / "s", display="sticky", rounds=7, noise="tree", thresholds=(10, 60, 60))
         for one in ({"a": 20}, {"b": 20}, {"a": 1}):
             release = stream.push(one)
         assert shown(release) == [("a", 21), ("b", 20)]
@@ -368,7 +367,7 @@ class TestReading:
 def test_an_empty_release_looks_the_same_whatever_it_does_not_show(tmp_path: Path) -> None:
     releases = []
     for place, lone in enumerate(({}, {7: 1}, {"seven": 1})):
-        stream = Stream.create(tmp_path / str(place), rounds=2, items_per_event=1, budget=BUDGET)
+        stream = Stream.create(tmp_path / str(place), rounds=2, unit="event", items_per_event=1, budget=BUDGET)
         releases.append(stream.push(lone))
     assert len({(len(one), str(one.to_arrow().schema)) for one in releases}) == 1
 

@@ -2,63 +2,65 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from tests.tables.fixtures.ties import Cluster, OneMachine, kept_by_definition, kept_by_statement
 
 from unlisted.tables.bounding import bounded_counts
 from unlisted.tables.cluster import BUCKETS, thinning
 from unlisted.tables.count_query import CountQuery
 from unlisted.tables.engines.duckdb.paths import file_engine
 
-
-class OneMachine:
-    """An engine that does all by itself."""
-
-
-class Cluster:
-    """An engine of many machines."""
-
-    giant = 1000
+BOUNDS = (1, 2, 5)
+DIGITS = (2, 3, 12)
+"""With two digits all keys of a bucket tie, with three some do, with twelve none."""
 
 
-KEYS = st.lists(st.text("01", min_size=3, max_size=3), max_size=60)
-"""Keys of a user's pairs: so short that ties are common."""
+def giants(bound: int) -> dict[str, list[str]]:
+    """Users of more items than the buckets may keep, and one of few."""
+    many = BUCKETS * (bound + 1) + 1
+    return {**{f"robot {n}": [f"item {n}/{i}" for i in range(many + n)] for n in range(3)}, "ann": ["tea"]}
 
 
-def kept(keys: list[str], bound: int) -> list[str]:
-    """What a user keeps: those keys at or below which there are at most so many."""
-    return sorted(one for one in keys if sum(other <= one for other in keys) <= bound)
+@pytest.mark.parametrize("digits", DIGITS)
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_a_thinned_user_keeps_what_the_whole_user_keeps(bound: int, digits: int) -> None:
+    users = giants(bound)
+    kept = kept_by_statement(Cluster(digits), users, bound)
+    assert kept == kept_by_definition(Cluster(digits), users, bound)
+    assert kept == kept_by_statement(OneMachine(digits), users, bound)
+    assert kept["ann"] == ["tea"]
+    assert all(len(items) <= bound for items in kept.values())
+    assert digits < 12 or all(len(kept[user]) == bound for user in users if user != "ann")
 
 
-def thinned(keys: list[str], bound: int, digits: int) -> list[str]:
-    """What the buckets leave."""
-    buckets = defaultdict(list)
-    for key in sorted(keys):
-        buckets[key[:digits]].append(key)
-    return [key for bucket in buckets.values() for key in bucket[: bound + 1]]
+def test_one_key_less_in_a_bucket_would_let_too_much_pass_when_keys_tie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin that a mistake in the statement would be: N in each bucket, where N + 1 are needed to see a tie."""
+    users, bound = giants(1), 1
+    right = kept_by_statement(Cluster(2), users, bound)
+
+    def one_less(*asked: object) -> object:
+        made = thinning(*asked)  # type: ignore[arg-type]
+        return type(made)(
+            made.size, made.clauses, made.rest, made.thinned.replace(f"<= {bound + 1}", f"<= {bound}")
+        )
+
+    monkeypatch.setattr("unlisted.tables.bounding.thinning", one_less)
+    assert kept_by_statement(Cluster(2), users, bound) != right
 
 
-@given(KEYS, st.integers(1, 6), st.integers(1, 2))
-def test_a_thinned_user_keeps_what_the_whole_user_keeps(keys: list[str], bound: int, digits: int) -> None:
-    assert kept(thinned(keys, bound, digits), bound) == kept(keys, bound)
-
-
-def test_one_key_less_in_a_bucket_would_let_too_much_pass_when_keys_tie() -> None:
-    keys, bound = ["000", "000", "100"], 1
-    assert kept(keys, bound) == []
-    assert kept(thinned(keys, bound - 1, 1), bound) != []
+def test_a_bucket_gives_up_all_but_a_few() -> None:
+    made = thinning(Cluster(12), "items", "key", 10)  # type: ignore[arg-type]
+    assert '"place" <= 11' in made.thinned
+    assert 'PARTITION BY "u", LEFT("k", 2) ORDER BY "k"' in made.clauses
 
 
 def test_who_has_one_machine_thins_out_nobody() -> None:
-    assert thinning(OneMachine(), "items", "key", 10).clauses == ""  # type: ignore[arg-type]
+    assert thinning(OneMachine(12), "items", "key", 10).clauses == ""  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("bound", "most"), [(1, Cluster.giant), (100, BUCKETS * 101)])
+@pytest.mark.parametrize(("bound", "most"), [(1, 1000), (100, BUCKETS * 101)])
 def test_who_could_not_be_made_smaller_is_no_giant(bound: int, most: int) -> None:
-    assert f'"c" > {most})' in thinning(Cluster(), "items", "key", bound).clauses  # type: ignore[arg-type]
+    assert f'"c" > {most})' in thinning(Cluster(12, giant=1000), "items", "key", bound).clauses  # type: ignore[arg-type]
 
 
 def test_duckdb_is_asked_without_giants(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -13,6 +13,7 @@ what comes back and when one is refused is decided by the ledger.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,7 @@ from unlisted.query.plan import Plan
 from unlisted.query.private_counts import counts
 from unlisted.query.private_table import PrivateTable, table
 from unlisted.release.release import Release
+from unlisted.streams.question import EventLevelWarning
 from unlisted.streams.stream import Stream
 
 Rows = list[tuple[str, str]]
@@ -137,7 +139,10 @@ def stream_subject(name: str, folder: Path, budget: Budget, pairs: list[Pair]) -
     numbers, rounds = itertools.count(1), len(pairs[0].left)
 
     def created() -> Stream:
-        return Stream.create(folder / f"stream {next(numbers)}", rounds=rounds, items_per_event=1, budget=budget)
+        path = folder / f"stream {next(numbers)}"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EventLevelWarning)
+            return Stream.create(path, rounds=rounds, unit="event", items_per_event=1, budget=budget)
 
     def run(data: Rounds) -> Output:
         stream = created()

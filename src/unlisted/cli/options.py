@@ -20,9 +20,9 @@ import typer
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger import ledger_class
 from unlisted.privacy.guarantee import Budget
-from unlisted.query.options import AMOUNTS, Option, read_budget
+from unlisted.query.options import AMOUNTS, Option, defaults_of, own_options, read_budget
 from unlisted.query.private_table import PrivateTable, table
-from unlisted.query.questions import Question, defaults_of, own_options
+from unlisted.query.questions import Question
 
 if TYPE_CHECKING:
     from unlisted.ledger.account import Account
@@ -146,10 +146,13 @@ _TYPED: Mapping[str, dict[str, Any]] = {
     "rho": {"metavar": "R"},
     "delta": {"metavar": "D"},
     "per_item_epsilon": {"metavar": "E"},
+    "release_every": {"metavar": "K"},
+    "source": {"metavar": "NAME"},
 }
 """What an option looks like in a shell, where its name alone does not say it."""
 
 _ABOUT_MONEY = ("noise", "per_item_epsilon", *AMOUNTS)
+_ABOUT_ROWS = ("user", "item", "source")
 
 
 @dataclass(frozen=True)
@@ -172,15 +175,16 @@ def question_options(kind: type[Question]) -> type[Asked]:
     defaults = defaults_of(kind)
     options = {name: about for name, about in own_options(kind).items() if name != "items"} | dict(AMOUNTS)
     made = [
-        _as_field(name, about, defaults.get(name, ...), required=name == "k") for name, about in options.items()
+        as_field(name, about, defaults.get(name, ...), required=name == "k") for name, about in options.items()
     ]
     group: type[Asked] = make_dataclass(f"{kind.__name__}Options", made, bases=(Asked,), frozen=True, kw_only=True)
     return group
 
 
-def _as_field(name: str, about: Option, default: Any, *, required: bool) -> tuple[str, Any, Any]:
+def as_field(name: str, about: Option, default: Any, *, required: bool) -> tuple[str, Any, Any]:
+    """Return an option as a field of a group of options in a shell."""
     how = dict(_TYPED.get(name, {}))
-    panel = BUDGET_PANEL if name in _ABOUT_MONEY else COUNT_PANEL
+    panel = BUDGET_PANEL if name in _ABOUT_MONEY else SOURCE_PANEL if name in _ABOUT_ROWS else COUNT_PANEL
     spelt = how.pop("param_decls", (f"--{name.replace('_', '-')}",))
     kind = _shell_type(name, about)
     if about.owners:
@@ -198,7 +202,8 @@ def _shell_type(name: str, about: Option) -> Any:
     if about.kind == "choice":
         words = tuple(word.replace("_", "-") for word in about.choices)
         return Literal[words]
-    return {"whole": int | None, "amount": str | None, "text": str | None, "switch": bool}[about.kind]
+    kinds = {"whole": int | None, "amount": str | None, "text": str | None, "switch": bool}
+    return {**kinds, "columns": list[str] | None}[about.kind]
 
 
 @dataclass(frozen=True)
@@ -252,7 +257,7 @@ class _Amounts(Asked):
 
 BudgetOptions: Any = make_dataclass(
     "BudgetOptions",
-    [_as_field(name, about, ..., required=False) for name, about in AMOUNTS.items()],
+    [as_field(name, about, ..., required=False) for name, about in AMOUNTS.items()],
     bases=(_Amounts,),
     frozen=True,
     kw_only=True,

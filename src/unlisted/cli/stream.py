@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from enum import StrEnum
+import warnings
+from dataclasses import dataclass, fields, make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,19 +13,20 @@ import typer
 from unlisted.cli.budgets import FormatOption, ListChoice
 from unlisted.cli.exits import stoppable
 from unlisted.cli.options import (
-    COUNT_PANEL,
     SOURCE_PANEL,
     BudgetOptions,
     OutputOptions,
     PayerOptions,
     SourceOptions,
+    as_field,
     grouped,
 )
 from unlisted.cli.output import check_writable, working, write_file, write_release
 from unlisted.errors import InvalidArgumentError
+from unlisted.query.options import defaults_of, own_options
 from unlisted.release.export import as_json
 from unlisted.release.release import guarantee_as_dict
-from unlisted.streams.settings import StreamOptions
+from unlisted.streams.question import PROTECTS_EVENTS, EventLevelWarning, StreamQuestion
 from unlisted.streams.stream import Stream
 
 stream = typer.Typer(
@@ -38,99 +39,26 @@ FolderArgument = Annotated[
 ]
 
 
-class UnitChoice(StrEnum):
-    """Who is protected."""
-
-    event = "event"
-    user = "user"
-
-
-class DisplayChoice(StrEnum):
-    """What stays shown."""
-
-    live = "live"
-    sticky = "sticky"
-
-
 @dataclass(frozen=True)
-class CourseOptions:
-    """What a stream counts and whom it protects, for its whole life."""
+class _Asked:
+    """What was typed about a stream; `CourseOptions` has a field for each option of it."""
 
-    rounds: Annotated[
-        int, typer.Option(help="How many rounds there will be at most.", rich_help_panel=COUNT_PANEL)
-    ]
-    items_per_event: Annotated[
-        int,
-        typer.Option(
-            help="The most distinct items that one user counts for in one round.", rich_help_panel=COUNT_PANEL
-        ),
-    ]
-    count_per_item: Annotated[
-        int,
-        typer.Option(
-            help="The most rows of one user that one item counts in one round.", rich_help_panel=COUNT_PANEL
-        ),
-    ] = 1
-    unit: Annotated[
-        UnitChoice,
-        typer.Option(
-            help="Protect one user's rows in one round, or all rows of a user.", rich_help_panel=COUNT_PANEL
-        ),
-    ] = UnitChoice.event
-    rounds_per_user: Annotated[
-        int | None,
-        typer.Option(
-            help="With --unit user: the most rounds that one user counts in; what is over is dropped.",
-            rich_help_panel=COUNT_PANEL,
-        ),
-    ] = None
-    display: Annotated[
-        DisplayChoice,
-        typer.Option(
-            help="Show an item while it is over the threshold, or from then on for ever.",
-            rich_help_panel=COUNT_PANEL,
-        ),
-    ] = DisplayChoice.live
-    release_every: Annotated[
-        int, typer.Option(metavar="K", help="Release after every K-th round only.", rich_help_panel=COUNT_PANEL)
-    ] = 1
-    where: Annotated[
-        str | None,
-        typer.Option(metavar="PREDICATE", help="A condition on rows.", rich_help_panel=COUNT_PANEL),
-    ] = None
-    user: Annotated[
-        str, typer.Option(help="The column that says whose row it is.", rich_help_panel=SOURCE_PANEL)
-    ] = "user"
-    item: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="The column whose values are counted, 'item' unless said. Give it several times for items made "
-            "of several columns.",
-            rich_help_panel=SOURCE_PANEL,
-        ),
-    ] = None
-    source: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="What the ledger calls the rows: the source of the data set whose account pays.",
-            rich_help_panel=SOURCE_PANEL,
-        ),
-    ] = "a stream"
-
-    def options(self) -> StreamOptions:
+    def told(self) -> dict[str, Any]:
         """Return the options as the library takes them."""
-        return StreamOptions(
-            count_per_item=self.count_per_item,
-            unit="user" if self.unit is UnitChoice.user else "event",
-            rounds_per_user=self.rounds_per_user,
-            display="sticky" if self.display is DisplayChoice.sticky else "live",
-            release_every=self.release_every,
-            where=self.where,
-            user=self.user,
-            item=self.item or "item",
-            source=self.source,
-        )
+        typed = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: value for name, value in typed.items() if value is not None}
+
+
+def _course_fields() -> list[tuple[str, Any, Any]]:
+    defaults = defaults_of(StreamQuestion)
+    return [
+        as_field(name, about, defaults.get(name, ...), required=name == "rounds")
+        for name, about in own_options(StreamQuestion).items()
+    ]
+
+
+CourseOptions: Any = make_dataclass("CourseOptions", _course_fields(), bases=(_Asked,), frozen=True, kw_only=True)
+"""What a stream counts and whom it protects, for its whole life."""
 
 
 @dataclass(frozen=True)
@@ -198,16 +126,12 @@ def create(folder: FolderArgument, course: CourseOptions, spent: BudgetOptions, 
     if paid.idempotency_key is not None:
         hint = "A folder is created once; open it the next time."
         raise InvalidArgumentError("--idempotency-key", paid.idempotency_key, "left out", hint)
-    with paid.payer() as account, working("Calibrating"):
-        created = Stream.create(
-            folder,
-            rounds=course.rounds,
-            items_per_event=course.items_per_event,
-            budget=spent.budget(),
-            account=account,
-            **course.options(),
-        )
+    with paid.payer() as account, working("Calibrating"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", EventLevelWarning)
+        created = Stream.create(folder, budget=spent.budget(), account=account, **course.told())
     typer.echo(repr(created))
+    if created.settings.unit == "event":
+        typer.echo(f"Note: {PROTECTS_EVENTS}", err=True)
 
 
 @stream.command("push")

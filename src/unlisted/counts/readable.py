@@ -7,7 +7,8 @@ This is the rule for every engine and every format, and it is written here only:
   into a dictionary is readable if the dictionary has an entry there. Of a Python object, what it says of itself
   is readable, if it can say and compare itself at all. A list, a struct or a map in a table is there or it is
   not: nobody can ask about what is in it, so nobody looks.
-- A row whose user or item cannot be read is not counted. In a predicate such a value is NULL.
+- A row whose user or item cannot be read is not counted, nor is one of a user whose name has more bytes than
+  `LONGEST_USER`. In a predicate a value that cannot be read is NULL.
 - A line of a text file is readable if it is no longer than what its format allows and holds what is declared.
 - No row decides whether a question is answered, and none decides what becomes of another user's rows.
 
@@ -26,6 +27,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+LONGEST_USER = 4096
+"""Bytes of a user's name. It is kept once for each item of the user: a megabyte of it, which takes no more room in
+a file than one row, would fill a disk; and a gigabyte is more than some engines can put anything before."""
+
 
 def readable(column: pa.Array) -> pa.Array:
     """Return a column of the same type in which whatever cannot be read is null.
@@ -38,7 +43,7 @@ def readable(column: pa.Array) -> pa.Array:
     except pa.ArrowInvalid:
         column.validate()
         column = _mended(column)
-    return _without_nan(column)
+    return _without_least(_without_nan(column))
 
 
 def readable_as(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -74,6 +79,8 @@ def _mended(column: pa.Array) -> pa.Array:
         return pa.ExtensionArray.from_storage(kind, readable(column.storage))
     if pa.types.is_dictionary(kind):
         return _mended_dictionary(column)
+    if pa.types.is_run_end_encoded(kind):
+        return _mended_runs(column)
     if _is_text(kind):
         return pa.array([_text(value) for value in column.cast(pa.large_binary()).to_pylist()], kind)
     return _kept(column, _one_by_one(column, _valid))
@@ -90,6 +97,13 @@ def _mended_dictionary(column: pa.DictionaryArray) -> pa.Array:
     kept = pa.array(moved[indices[good]]).cast(column.indices.type)
     places = pa.array(np.cumsum(good) - 1, mask=~good)
     return pa.DictionaryArray.from_arrays(kept.take(places), _present(values), ordered=column.type.ordered)
+
+
+def _mended_runs(column: pa.RunEndEncodedArray) -> pa.Array:
+    """Return runs whose values can be read; a slice of runs still holds all of them, and keeps its place."""
+    values = readable(column.values)
+    whole = pa.RunEndEncodedArray.from_arrays(column.run_ends, values, column.type)
+    return whole.slice(column.offset, len(column))
 
 
 def _signed(indices: pa.Array) -> pa.Array:
@@ -151,3 +165,30 @@ def _without_nan(column: pa.Array) -> pa.Array:
     wide = column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
     nan = pc.is_nan(wide)
     return _kept(column, ~np.asarray(nan.fill_null(True))) if pc.any(nan).as_py() else column  # noqa: FBT003
+
+
+def _without_least(column: pa.Array) -> pa.Array:
+    """Return decimals without the least that their bits can hold: it fits no type, and Arrow holds it valid.
+
+    Arrow looks at how large a number is without its sign, and this one has no such number in as many bits. DuckDB
+    would read whatever is in its memory, somebody else's number perhaps.
+    """
+    if (inside := _inside(column)) is not None:
+        return column if inside is _without_least(inside) else _mended(column)
+    if not pa.types.is_decimal(column.type) or len(column) == 0:
+        return column
+    width = column.type.byte_width
+    word = np.dtype("<i4" if width == 4 else "<i8")
+    raw = np.frombuffer(column.buffers()[1], np.uint8, len(column) * width, column.offset * width)
+    # The last word of a number has its sign.
+    is_least = raw.view(word)[width // word.itemsize - 1 :: width // word.itemsize] == np.iinfo(word).min
+    return _kept(column, ~is_least) if is_least.any() else column
+
+
+def _inside(column: pa.Array) -> pa.Array | None:
+    """Return the values of a column that only says where they are, or how they are meant."""
+    if isinstance(column, pa.ExtensionArray):
+        return column.storage
+    if isinstance(column, pa.DictionaryArray):
+        return column.dictionary
+    return column.values if isinstance(column, pa.RunEndEncodedArray) else None

@@ -8,9 +8,16 @@ secrets. So the bits of a draw are computed from a secret key instead, in two st
     bits of draw = AES-256 under the node key of tag(label), and beyond these 128 bits
                    AES in counter mode under HMAC-SHA-256(key, "more" ‖ label tag ‖ node)
 
-`node` and `label` are injective encodings made by the caller; a node's includes the digest of its contents, so
-that other contents never meet old noise. To anyone without the key the bits are indistinguishable from fair
-independent ones: this is the one place where the guarantee is computational. Two labels share a tag with
+or, where millions of labels come at once, with a tag that is computed for all of them together:
+
+    block tag    = AES-256 in CBC mode over a block with the name's length, then the name, padded; the last block,
+                   under HMAC-SHA-256(key, "tags" ‖ what is named)
+
+(CBC-MAC, which is a pseudorandom function as long as no message begins another one; the length in front sees to
+that.) The tag of a pair is AES-256 of the exclusive or of two such tags, which two pairs share with probability
+2^-128. `node` and `label` are injective encodings made by the caller; a node's includes the digest of its
+contents, so that other contents never meet old noise. To anyone without the key the bits are indistinguishable
+from fair independent ones: this is the one place where the guarantee is computational. Two labels share a tag with
 probability below n²/2^129.
 """
 
@@ -31,6 +38,9 @@ from unlisted.noise.bits import KEY_BYTES, Bits, CipherBits
 
 TAG_BYTES = 16
 _BLOCK_BYTES = 64
+_KEPT = np.tri(TAG_BYTES + 1, TAG_BYTES, -1, dtype=np.uint8)
+"""Row n has n ones: which bytes of a block belong to a name of which n are left."""
+
 Tags = NDArray[np.uint8]
 """One row of `TAG_BYTES` bytes for each label."""
 
@@ -69,6 +79,33 @@ class NoiseKey:
             second.update(first.digest())
             tags.append(second.digest()[:TAG_BYTES])
         return np.frombuffer(b"".join(tags), dtype=np.uint8).reshape(-1, TAG_BYTES)
+
+    def block_tags(self, data: NDArray[np.uint8], ends: NDArray[np.integer], *, of: bytes) -> Tags:
+        """Return the tags of many names at once; name i is what lies between the ends i and i + 1 in `data`."""
+        cipher = Cipher(algorithms.AES(self._hash(b"tags", of)), modes.ECB()).encryptor()  # noqa: S305
+
+        def enciphered(blocks: Tags) -> Tags:
+            return np.frombuffer(cipher.update(blocks.tobytes()), dtype=np.uint8).reshape(-1, TAG_BYTES)
+
+        padded = np.concatenate([data, np.zeros(TAG_BYTES, dtype=np.uint8)])
+        at_once = np.lib.stride_tricks.sliding_window_view(padded, TAG_BYTES)
+        starts, lengths = ends[:-1].astype(np.int64), np.diff(ends).astype("<i8")
+        first = np.zeros((len(lengths), TAG_BYTES), dtype=np.uint8)
+        first[:, :8] = lengths.view(np.uint8).reshape(-1, 8)
+        tags = enciphered(first).copy()
+        longer, done = np.flatnonzero(lengths > 0), 0
+        while len(longer):
+            # The next 16 bytes of every name that goes on so far; what lies beyond its end is 0.
+            left = lengths[longer] - done
+            blocks = at_once[starts[longer] + done] * _KEPT[np.minimum(left, TAG_BYTES)]
+            tags[longer] = enciphered(tags[longer] ^ blocks)
+            longer, done = longer[left > TAG_BYTES], done + TAG_BYTES
+        return tags
+
+    def joint_tags(self, one: Tags, other: Tags, *, of: bytes) -> Tags:
+        """Return the tags of pairs of which both parts have a tag, each of another kind of thing."""
+        cipher = Cipher(algorithms.AES(self._hash(b"tags", of)), modes.ECB()).encryptor()  # noqa: S305
+        return np.frombuffer(cipher.update((one ^ other).tobytes()), dtype=np.uint8).reshape(-1, TAG_BYTES)
 
     def secret(self, purpose: str) -> bytes:
         """Return a secret of its own for a purpose that has nothing to do with noise."""

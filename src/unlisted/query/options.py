@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import Any, Literal, get_args
@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import positive, whole
+from unlisted.tables.count_query import MOST_LABEL_BYTES
 
 LARGEST_FETCH = 2**62
 """No engine hands over that many counts; a larger number would only fail there, when data has been touched."""
@@ -51,6 +52,18 @@ def choice(choices: Any, help_: str, *, owners: bool = False) -> Option:
     return Option("choice", help_, read, allowed, owners=owners)
 
 
+def own_options(kind: type[Any]) -> dict[str, Option]:
+    """Return the options of a kind of question by name, in order; a budget's amounts are `AMOUNTS`."""
+    return {one.name: one.metadata["option"] for one in fields(kind) if "option" in one.metadata}
+
+
+def defaults_of(kind: type[Any]) -> dict[str, Any]:
+    """Return the defaults of the options that have one."""
+    return {
+        one.name: one.default for one in fields(kind) if "option" in one.metadata and one.default is not MISSING
+    }
+
+
 def read_whole(name: str, value: Any) -> int | None:
     """Read a whole number, or nothing."""
     return None if value is None else whole(name, value)
@@ -81,6 +94,13 @@ def read_fetched(name: str, value: Any) -> int:
         raise InvalidArgumentError(name, value, "a whole number, 1 or above, or 'all' for a ranking")
     if whole(name, value) > LARGEST_FETCH:
         raise InvalidArgumentError(name, value, f"a whole number between 1 and {LARGEST_FETCH}")
+    return whole(name, value)
+
+
+def read_label_bytes(name: str, value: Any) -> int:
+    """Read how many bytes a label may have."""
+    if whole(name, value) > MOST_LABEL_BYTES:
+        raise InvalidArgumentError(name, value, f"a whole number between 1 and {MOST_LABEL_BYTES}")
     return whole(name, value)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
@@ -29,11 +29,14 @@ from unlisted.query.options import (
     Option,
     as_it_is,
     choice,
+    defaults_of,
     option,
+    own_options,
     read_amount,
     read_budget,
     read_fetch,
     read_fetched,
+    read_label_bytes,
     read_switch,
     read_whole,
     require_budget,
@@ -75,7 +78,9 @@ class Question(ABC):
         ),
         None,
     )
-    max_label_bytes: int = option(Option("whole", "Longer labels are not counted.", as_it_is), LONGEST_LABEL)
+    max_label_bytes: int = option(
+        Option("whole", "Longer labels are not counted.", read_label_bytes), LONGEST_LABEL
+    )
     adjacency: Adjacency = option(
         choice(Adjacency, "Protect a user's presence, or also what a present user holds.", owners=True),
         "add_remove",
@@ -329,18 +334,6 @@ class Labels(Question):
 
 KINDS: Mapping[str, type[Question]] = {one.kind: one for one in (Histogram, Top, TopHistogram, Labels)}
 """Every kind of question, by the name that it has in receipts, in a shell and over HTTP."""
-
-
-def own_options(kind: type[Question]) -> dict[str, Option]:
-    """Return the options of a kind of question by name, in order; a budget's amounts are `AMOUNTS`."""
-    return {one.name: one.metadata["option"] for one in fields(kind) if "option" in one.metadata}
-
-
-def defaults_of(kind: type[Question]) -> dict[str, Any]:
-    """Return the defaults of the options that have one."""
-    return {
-        one.name: one.default for one in fields(kind) if "option" in one.metadata and one.default is not MISSING
-    }
 
 
 def priced_by(account: Payer | None, per_item_epsilon: Any, delta: Any) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from typing import Any
 from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.numbers import exact
 from unlisted.query.charging import Payer
-from unlisted.query.options import AMOUNTS
+from unlisted.query.options import AMOUNTS, defaults_of, own_options
 from unlisted.query.plan import Plan
 from unlisted.query.private_table import PrivateTable
-from unlisted.query.questions import KINDS, Question, Top, defaults_of, own_options
+from unlisted.query.questions import KINDS, Question, Top
 from unlisted.server.config import Offer
 from unlisted.tables.column_types import ColumnType
 

@@ -3,7 +3,8 @@
     settings.json   what was asked and what it costs, fixed at creation
     key             the secret that noise is computed from
     journal         what each round added: labels, users, its digest
-    state           totals and node digests after the last round
+    state           totals after the last round
+    noise           noise that would take long to compute again; it may be missing
     releases/       one file a release
     ledger.json     the entry that it was paid with, if an account paid
     lock            held by the one who writes
@@ -26,6 +27,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from unlisted.errors import InvalidArgumentError, StreamError
+from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.accounting import ZCDP
 from unlisted.privacy.guarantee import Guarantee
@@ -74,12 +76,13 @@ class Folder:
         """Be the only one who writes."""
         return only_writer(self.path / "lock")
 
-    def saved(self, key: NoiseKey) -> Saved:
+    def saved(self, mechanism: ContinualHistogram, key: NoiseKey) -> Saved:
         """Return where the stream stands: as it is known, or read anew if somebody else has written since."""
         mark = self._mark()
         if self._loaded is None or self._loaded[0] != mark:
             state, journal = read_file(self.path / "state"), read_file(self.path / "journal")
-            self._loaded = (mark, Saved.from_bytes(state, journal, key))
+            kept = read_file(self.path / "noise") if (self.path / "noise").exists() else None
+            self._loaded = (mark, Saved.from_bytes(state, journal, kept, mechanism, key))
         return self._loaded[1]
 
     def commit(self, before: Saved, after: Saved, record: bytes, release: Release | None) -> None:
@@ -91,12 +94,23 @@ class Folder:
         rename_into_place(self.path / "state", after.to_bytes())
         try:
             self.make_durable()
-            self._loaded = (self._mark(), after)
+            self._loaded = (self._mark(), self._with_noise_kept(after))
         except StreamError as failure:
             raise StreamError(
                 f"Round {after.round} was taken in, but perhaps not for good: a power cut may undo it. {failure} "
                 "Once that is mended, push the same again with the number of its round; nothing counts twice."
             ) from None
+
+    def _with_noise_kept(self, saved: Saved) -> Saved:
+        """Keep the noise if that spares much; the round has happened by now, and does without if it must."""
+        kept = saved.noise_to_keep()
+        if kept is None:
+            return saved
+        try:
+            rename_into_place(self.path / "noise", kept)
+        except StreamError:
+            return saved
+        return saved.with_noise_kept()
 
     def make_durable(self) -> None:
         """See to it that the last round stays: what it released must not be released otherwise again."""
@@ -172,7 +186,7 @@ def _fill(folder: Path, settings: Settings) -> None:
     replace_file(folder / "settings.json", settings.to_bytes())
     replace_file(folder / "key", sealed(KEY, key.to_bytes()))
     replace_file(folder / "journal", b"")
-    replace_file(folder / "state", Saved.start(key).to_bytes())
+    replace_file(folder / "state", Saved.start(settings.mechanism, key).to_bytes())
 
 
 def _ceiling(settings: Settings, payer: Payer | None) -> Guarantee:

@@ -1,9 +1,12 @@
 """A stream's state as it lies on the disk: what only grows in a journal, what changes in one small file.
 
-The journal has one record a round: the round's digest, and the labels and users that were new in it. A record's
-checksum covers the one before it, and the first one the key, so the last one stands for all. The state names the
-journal's end and that last checksum, beside the totals. Whoever reads a state therefore reads exactly the journal
-that belongs to it, even while the next round is being written behind its end.
+The journal has one record a round: the round's digest, the labels and users that were new in it, and what names
+the noise of its step. A record's checksum covers the one before it, and the first one the key, so the last one
+stands for all. The state names the journal's end and that last checksum, beside the totals. Whoever reads a state
+therefore reads exactly the journal that belongs to it, even while the next round is being written behind its end.
+
+Noise is a function of all that, and the state does not hold it. To have it at hand after a restart, it may lie in
+a file of its own that names the record after which it was so; without that file it is computed again.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,13 +22,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unlisted.errors import StreamError
+from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram
 from unlisted.mechanisms.continual.label_table import Column, LabelTable
-from unlisted.mechanisms.continual.stream_state import Node, RunningState
-from unlisted.noise.keyed import TAG_BYTES, NoiseKey
+from unlisted.mechanisms.continual.stream_state import StreamNoise, StreamState
+from unlisted.noise.keyed import TAG_BYTES, NoiseKey, Tags
 from unlisted.streams.contributions import Contributions
 from unlisted.streams.disk import sealed, unsealed
+from unlisted.streams.tag_table import TagTable
 
-STATE = "state"
+STATE, NOISE = "state", "noise"
 _LENGTH_BYTES = 8
 _CHECKSUM_BYTES = 32
 
@@ -34,31 +39,33 @@ _CHECKSUM_BYTES = 32
 class Saved:
     """Where a stream stands after `running.round` rounds, and where its journal ends."""
 
-    running: RunningState
+    running: StreamState
     contributions: Contributions
     digests: tuple[bytes, ...]
     end: int
     chain: bytes
 
     @classmethod
-    def start(cls, key: NoiseKey) -> Saved:
+    def start(cls, mechanism: ContinualHistogram, key: NoiseKey) -> Saved:
         """Return the state before the first round."""
-        return cls(RunningState.empty(key), Contributions.none(), (), 0, _first_link(key))
+        return cls(mechanism.start(key), Contributions.none(), (), 0, _first_link(key))
 
     @property
     def round(self) -> int:
         """How many rounds there were."""
         return self.running.round
 
-    def after(self, running: RunningState, contributions: Contributions, digest: bytes) -> tuple[Saved, bytes]:
+    def after(self, running: StreamState, contributions: Contributions, digest: bytes) -> tuple[Saved, bytes]:
         """Return the state after one more round, and the record that the journal is continued with."""
-        labels = _since(len(self.running.labels), running.labels)
-        users = _since(len(self.contributions.users), contributions.users)
+        labels = running.labels.take(np.arange(len(self.running.labels), len(running.labels)))
+        users = contributions.users.tags.values[len(self.contributions.users) :]
+        pairs = contributions.pairs.tags.values[len(self.contributions.pairs) :]
         body = _packed(
-            {"round": running.round, "digest": digest.hex()},
+            {"round": running.round, "digest": digest.hex(), **running.noise.grown(self.running.noise)},
             _to_ipc(labels),
             running.tags.values[len(self.running.tags) :].tobytes(),
-            _to_ipc(users),
+            _to_ipc(_as_binary(users)),
+            *([pairs.tobytes()] if len(pairs) else []),
         )
         chain = hashlib.sha256(self.chain + body).digest()
         record = len(body).to_bytes(_LENGTH_BYTES) + chain + body
@@ -70,18 +77,38 @@ class Saved:
         running = self.running
         header = {
             "round": running.round,
-            "nodes": [[node.level, node.index, node.digest.hex()] for node in running.nodes],
+            **running.noise.said(),
             "begun": None if running.begun is None else running.begun.hex(),
             "end": self.end,
             "chain": self.chain.hex(),
+            "period": self.contributions.period,
         }
         totals, shown = _to_npy(running.totals), _to_npy(np.packbits(running.shown))
-        return sealed(STATE, _packed(header, totals, shown, _to_npy(self.contributions.counts)))
+        counts, recent = (_to_npy(_narrow(of)) for of in (self.contributions.counts, self.contributions.recent))
+        return sealed(STATE, _packed(header, totals, shown, counts, recent))
+
+    def noise_to_keep(self) -> bytes | None:
+        """Return the noise as a file that spares drawing it again; None while that would spare little."""
+        found = self.running.noise.to_keep()
+        if found is None:
+            return None
+        step, numbers = found
+        header = {"step": step, "round": self.round, "chain": self.chain.hex()}
+        return sealed(NOISE, _packed(header, _to_npy(numbers)))
+
+    def with_noise_kept(self) -> Saved:
+        """Return the same state, knowing that its noise is kept."""
+        found = self.running.noise.to_keep()
+        if found is None:
+            return self
+        return replace(self, running=replace(self.running, noise=self.running.noise.with_kept(*found)))
 
     @classmethod
-    def from_bytes(cls, state: bytes, journal: bytes, key: NoiseKey) -> Saved:
-        """Read a state and the journal that belongs to it."""
-        header, totals, shown, counts = _unpacked(unsealed(STATE, state))
+    def from_bytes(
+        cls, state: bytes, journal: bytes, noise: bytes | None, mechanism: ContinualHistogram, key: NoiseKey
+    ) -> Saved:
+        """Read a state, the journal that belongs to it, and noise that was kept, if it belongs to them."""
+        header, totals, shown, *contributed = _unpacked(unsealed(STATE, state))
         end, chain = header["end"], bytes.fromhex(header["chain"])
         grown, last = _Grown.read(memoryview(journal)[:end], _first_link(key))
         if len(journal) < end or last != chain:
@@ -89,17 +116,22 @@ class Saved:
                 "The stream's journal is torn or was changed: it is not the one that its state belongs to. "
                 "Restore the folder from a copy; nothing was released or changed."
             )
-        running = RunningState(
+        drawn = mechanism.no_noise().read(header, grown.headers)
+        if noise is not None:
+            drawn = _with_kept(drawn, noise, grown.links)
+        running = StreamState(
             key=key,
             round=header["round"],
             labels=grown.labels,
             totals=_from_npy(totals),
-            tags=Column(np.frombuffer(grown.tags, np.uint8).reshape(-1, TAG_BYTES)),
-            nodes=tuple(Node(level, index, bytes.fromhex(digest)) for level, index, digest in header["nodes"]),
+            tags=Column(_tags_in(grown.tags)),
+            noise=drawn,
             shown=np.unpackbits(_from_npy(shown), count=len(grown.labels)).astype(bool),
             begun=None if header["begun"] is None else bytes.fromhex(header["begun"]),
         )
-        contributions = Contributions(grown.users, _from_npy(counts))
+        # Version 0.1 knew no periods.
+        counts, recent = (_from_npy(part).astype(np.int64) for part in (*contributed, contributed[0])[:2])
+        contributions = Contributions(grown.users, counts, recent, header.get("period", 0), grown.pairs)
         return cls(running, contributions, grown.digests, end, chain)
 
 
@@ -114,16 +146,25 @@ class _Grown:
 
     labels: LabelTable
     tags: bytes
-    users: LabelTable
-    digests: tuple[bytes, ...]
+    users: TagTable
+    pairs: TagTable
+    headers: tuple[dict[str, Any], ...]
+    links: tuple[bytes, ...]
+
+    @property
+    def digests(self) -> tuple[bytes, ...]:
+        """The digest of every round."""
+        return tuple(bytes.fromhex(header["digest"]) for header in self.headers)
 
     @classmethod
     def read(cls, journal: memoryview, link: bytes) -> tuple[_Grown, bytes]:
         """Read records up to the end, or to the first that is damaged; return the last good checksum with them."""
         labels: list[pa.Array] = []
-        users: list[pa.Array] = []
+        users: list[bytes] = []
+        pairs: list[memoryview] = []
         tags: list[memoryview] = []
-        digests: list[bytes] = []
+        headers: list[dict[str, Any]] = []
+        links: list[bytes] = []
         at = 0
         while at < len(journal):
             start = at + _LENGTH_BYTES + _CHECKSUM_BYTES
@@ -133,12 +174,27 @@ class _Grown:
             if next_link != journal[start - _CHECKSUM_BYTES : start]:
                 break
             at, link = end, next_link
-            header, new_labels, new_tags, new_users = _unpacked(body)
+            header, new_labels, new_tags, new_users, *new_pairs = _unpacked(body)
             labels += _from_ipc(new_labels)
-            users += _from_ipc(new_users)
+            users += [_bytes_of(chunk) for chunk in _from_ipc(new_users)]
             tags.append(new_tags)
-            digests.append(bytes.fromhex(header["digest"]))
-        return cls(_table_of(labels), b"".join(tags), _table_of(users), tuple(digests)), link
+            pairs += new_pairs
+            headers.append(header)
+            links.append(link)
+        of_users, of_pairs = (TagTable(Column(_tags_in(b"".join(parts)))) for parts in (users, pairs))
+        grown = cls(_table_of(labels), b"".join(tags), of_users, of_pairs, tuple(headers), tuple(links))
+        return grown, link
+
+
+def _with_kept(noise: StreamNoise, data: bytes, links: tuple[bytes, ...]) -> StreamNoise:
+    """Use noise that was kept, if it is that of this journal's past; what is torn or of another past is drawn."""
+    try:
+        header, numbers = _unpacked(unsealed(NOISE, data))
+    except StreamError:
+        return noise
+    if header["round"] > len(links) or links[header["round"] - 1].hex() != header["chain"]:
+        return noise
+    return noise.with_kept(header["step"], _from_npy(numbers))
 
 
 def _first_link(key: NoiseKey) -> bytes:
@@ -150,8 +206,22 @@ def _table_of(chunks: list[pa.Array]) -> LabelTable:
     return LabelTable((pa.concat_arrays(chunks),)) if chunks else LabelTable()
 
 
-def _since(size: int, table: LabelTable) -> pa.Array:
-    return table.take(np.arange(size, len(table)))
+def _tags_in(data: bytes) -> Tags:
+    return np.frombuffer(data, np.uint8).reshape(-1, TAG_BYTES)
+
+
+def _as_binary(tags: Tags) -> pa.Array:
+    return pa.Array.from_buffers(pa.binary(TAG_BYTES), len(tags), [None, pa.py_buffer(tags.tobytes())])
+
+
+def _bytes_of(tags: pa.Array) -> bytes:
+    start = tags.offset * TAG_BYTES
+    return memoryview(tags.buffers()[1])[start : start + len(tags) * TAG_BYTES].tobytes()
+
+
+def _narrow(counts: NDArray[np.int64]) -> NDArray[Any]:
+    """Return small numbers in as few bytes as they need: one for each user is rewritten every round."""
+    return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
 
 
 def _packed(header: dict[str, Any], *parts: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What a stream is, fixed for its whole life: its question, its mechanism, its guarantee.
+"""A stream's question with the mechanism that was paid for: what its releases depend on besides key and rounds.
 
 Settings are written once, when the stream is created, with every number that a release depends on: a later version
 of the program that would calibrate otherwise goes on with the numbers that were paid for.
@@ -8,143 +8,117 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Literal, TypedDict
+from typing import Any
 
-from unlisted.errors import InvalidArgumentError, StreamError
-from unlisted.mechanisms.continual.binary_histogram import Display, RunningHistogram
+from unlisted.errors import StreamError
+from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram
+from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
+from unlisted.mechanisms.continual.recursion import Recursion
+from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Budget
-from unlisted.privacy.numbers import whole
-from unlisted.privacy.sensitivity import Sensitivity
-from unlisted.tables.count_query import LONGEST_LABEL, CountQuery
+from unlisted.streams.question import StreamQuestion
+from unlisted.tables.count_query import CountQuery
 
-Unit = Literal["event", "user"]
-ROUND = "round"
-"""The column that tells the releases of an export apart."""
-
-_FORMAT = 1
+_FORMAT = 2
+_FIRST_FORMAT = 1
+"""That of version 0.1, whose streams all have the noise of a binary tree."""
 
 
-class StreamOptions(TypedDict, total=False):
-    """How a stream counts, whom it protects, and what it shows.
+@dataclass(frozen=True, kw_only=True)
+class Settings(StreamQuestion):
+    """A question and the numbers that its budget bought.
 
-    `count_per_item` is the most that one event adds to one item (1: it has the item or not). `unit` is "event",
-    one user's rows in one round, or "user", all rows of a user, who then counts in at most `rounds_per_user`
-    rounds. `display` is "live" or "sticky" (an item once shown stays). `release_every` is k for a release after
-    each k-th round. `user` and `item` are columns of the rows; `where` is a condition on rows; labels of more than
-    `max_label_bytes` bytes are not counted. `source` is what a ledger calls the rows.
+    `variance` is that of one draw, `thresholds` those of the mechanism, `recursion` the parameters of correlated
+    noise.
     """
 
-    count_per_item: int
-    unit: Unit
-    rounds_per_user: int | None
-    display: Display
-    release_every: int
-    user: str
-    item: str | list[str] | tuple[str, ...]
-    where: str | None
-    max_label_bytes: int
-    source: str
-
-
-@dataclass(frozen=True)
-class Settings:
-    """All that a stream's releases depend on, but for its key and its rounds."""
-
-    rounds: int
-    items_per_event: int
-    count_per_item: int
-    unit: Unit
-    rounds_per_user: int | None
-    display: Display
-    release_every: int
-    user: str
-    item: tuple[str, ...]
-    where: str | None
-    max_label_bytes: int
-    source: str
     variance: Fraction
     thresholds: tuple[int, ...]
+    recursion: Recursion | None = None
     at_delta: Fraction
     reason: str
 
     @classmethod
-    def for_budget(cls, budget: Budget, rounds: int, items_per_event: int, options: StreamOptions) -> Settings:
+    def for_budget(cls, budget: Budget, question: StreamQuestion) -> Settings:
         """Calibrate the mechanism, once and for all."""
-        asked = _complete(options)
-        question = _question(items_per_event, asked)
-        sensitivity = Sensitivity(whole("items_per_event", items_per_event), asked["count_per_item"])
-        most = asked["rounds_per_user"]
-        found = RunningHistogram.for_budget(
+        kind = _KINDS[question.noise]
+        found = kind.for_budget(
             budget,
-            whole("rounds", rounds),
-            sensitivity,
-            display=asked["display"],
-            every=_within(rounds, "release_every", asked["release_every"]),
-            rounds_per_unit=1 if most is None else _within(rounds, "rounds_per_user", most),
+            question.rounds,
+            question.sensitivity,
+            display=question.display,
+            every=question.release_every,
+            rounds_per_unit=question.rounds_per_user or 1,
         )
         return cls(
-            rounds=rounds,
-            items_per_event=items_per_event,
-            **{**asked, "item": question.items},
+            **{one.name: getattr(question, one.name) for one in fields(StreamQuestion)},
             variance=found.mechanism.law.variance,
             thresholds=found.mechanism.thresholds,
+            recursion=getattr(found.mechanism, "recursion", None),
             # With ρ, the budget's δ is the thresholds' alone; ε is then reported at twice that.
             at_delta=budget.delta if budget.epsilon is not None else 2 * budget.delta,
             reason=found.reason,
         )
 
     @property
-    def mechanism(self) -> RunningHistogram:
+    def mechanism(self) -> ContinualHistogram:
         """The mechanism that was paid for."""
         return _mechanism(self)
 
-    @property
-    def protected(self) -> str:
-        """Who is protected, as a ledger calls it. An event is less than a user, and is called otherwise."""
-        return self.user if self.unit == "user" else f"{self.user} in one round"
-
-    @property
-    def sensitivity(self) -> Sensitivity:
-        """The most that one unit adds in one round."""
-        return Sensitivity(self.items_per_event, self.count_per_item)
-
     @cached_property
-    def question(self) -> CountQuery:
+    def count_query(self) -> CountQuery:
         """What is asked of every round."""
-        return _question(self.items_per_event, asdict(self))
+        return self.counted_in_a_round()
 
     def to_bytes(self) -> bytes:
         """Return the settings as text that a person can read, with a checksum."""
-        said = {
-            name: str(value) if isinstance(value, Fraction) else value
-            for name, value in ((field.name, getattr(self, field.name)) for field in fields(self))
-        }
+        said = {one.name: _said(getattr(self, one.name)) for one in fields(self)}
         body = {"format": _FORMAT, "stream": said, "sha256": _digest(said)}
         return json.dumps(body, ensure_ascii=False, indent=2).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Settings:
-        """Read what `to_bytes` wrote; refuse another version, and what was changed."""
+        """Read settings that this version wrote, or the first one."""
         try:
             body = json.loads(data)
             version, said, digest = body["format"], body["stream"], body["sha256"]
         except (ValueError, KeyError, TypeError):
             raise StreamError("The stream's settings are torn. Restore the folder from a copy.") from None
-        if version != _FORMAT:
+        if version not in (_FIRST_FORMAT, _FORMAT):
             raise StreamError("The stream was created by another version of this program. Open it with that one.")
         if digest != _digest(said):
             raise StreamError("The stream's settings were changed. They are fixed for its life: restore a copy.")
+        said |= {"noise": "tree"} if version == _FIRST_FORMAT else {}
         said |= {name: Fraction(said[name]) for name in ("variance", "at_delta")}
-        return cls(**said | {name: tuple(said[name]) for name in ("item", "thresholds")})
+        said |= {name: tuple(said[name]) for name in ("item", "thresholds")}
+        if said.get("recursion") is not None:
+            numbers: dict[str, Any] = said["recursion"]
+            numbers |= {name: tuple(numbers[name]) for name in ("decays", "weights")}
+            said["recursion"] = Recursion(**numbers)
+        return cls(**said)
 
 
-@lru_cache(maxsize=16)
-def _mechanism(settings: Settings) -> RunningHistogram:
-    """Build a mechanism once for all who open the stream: its table and its price take a while."""
+def _correlated(settings: Settings) -> CorrelatedHistogram:
+    assert settings.recursion is not None  # correlated noise has one
+    return CorrelatedHistogram(
+        WideGaussian(settings.variance),
+        settings.recursion,
+        settings.thresholds,
+        settings.rounds,
+        settings.sensitivity,
+        settings.display,
+        settings.release_every,
+        settings.rounds_per_user or 1,
+    )
+
+
+def _tree(settings: Settings) -> RunningHistogram:
     return RunningHistogram(
         DiscreteGaussian(settings.variance),
         settings.thresholds,
@@ -156,63 +130,23 @@ def _mechanism(settings: Settings) -> RunningHistogram:
     )
 
 
-def _complete(options: StreamOptions) -> dict[str, Any]:
-    """Return all options, each checked, with what was not said filled in."""
-    known = StreamOptions.__annotations__
-    for name, value in options.items():
-        if name not in known:
-            # A misspelt `where` must not be a stream without one.
-            raise InvalidArgumentError(name, value, f"one of the options {', '.join(known)}")
-    asked: dict[str, Any] = {
-        "count_per_item": 1,
-        "unit": "event",
-        "rounds_per_user": None,
-        "display": "live",
-        "release_every": 1,
-        "user": "user",
-        "item": "item",
-        "where": None,
-        "max_label_bytes": LONGEST_LABEL,
-        "source": "a stream",
-        **options,
-    }
-    unit, most = asked["unit"], asked["rounds_per_user"]
-    if unit not in ("event", "user"):
-        raise InvalidArgumentError("unit", unit, "'event' or 'user'")
-    if unit == "user" and most is None:
-        hint = "It is the most rounds that one user counts in; what is over is dropped."
-        raise InvalidArgumentError("rounds_per_user", None, "a whole number, 1 or above, with the unit user", hint)
-    if unit == "event" and most is not None:
-        hint = "The unit user protects all rounds of a user together."
-        raise InvalidArgumentError("rounds_per_user", most, "left out with the unit event", hint)
-    for name, meaning in (("user", "of the column that says whose row it is"), ("source", "of the rows")):
-        if not isinstance(asked[name], str) or not asked[name]:
-            raise InvalidArgumentError(name, asked[name], f"the name {meaning}")
-    whole("count_per_item", asked["count_per_item"])
-    return asked
+_KINDS: Mapping[str, type[CorrelatedHistogram] | type[RunningHistogram]] = {
+    "correlated": CorrelatedHistogram,
+    "tree": RunningHistogram,
+}
+_BUILT: Mapping[str, Callable[[Settings], ContinualHistogram]] = {"correlated": _correlated, "tree": _tree}
 
 
-def _question(items_per_event: int, asked: dict[str, Any]) -> CountQuery:
-    several = asked["count_per_item"] > 1
-    question = CountQuery(
-        asked["item"],
-        count="rows" if several else "users",
-        rows_per_item=asked["count_per_item"] if several else None,
-        items_per_user=whole("items_per_event", items_per_event),
-        where=asked["where"],
-        max_label_bytes=asked["max_label_bytes"],
-    )
-    if ROUND in question.items:
-        hint = "An export has a column of that name itself. Rename it in the source, for example in a view."
-        raise InvalidArgumentError("item", ROUND, f"named otherwise than {ROUND}", hint)
-    return question
+@lru_cache(maxsize=16)
+def _mechanism(settings: Settings) -> ContinualHistogram:
+    """Build a mechanism once for all who open the stream: its table and its price take a while."""
+    return _BUILT[settings.noise](settings)
 
 
-def _within(rounds: int, argument: str, value: object) -> int:
-    number = whole(argument, value)
-    if number > rounds:
-        raise InvalidArgumentError(argument, value, f"at most {rounds}, the number of rounds")
-    return number
+def _said(value: object) -> Any:
+    if isinstance(value, Recursion):
+        return asdict(value)
+    return str(value) if isinstance(value, Fraction) else value
 
 
 def _digest(said: dict[str, Any]) -> str:

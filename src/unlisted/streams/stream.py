@@ -7,28 +7,34 @@ one with other contents never meets old noise. `folder.py` says what lies where 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
-
-from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
+from unlisted.mechanisms.continual.continual_histogram import Display
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.numbers import whole
 from unlisted.query.charging import Payer
 from unlisted.query.options import require_budget
 from unlisted.release.release import Release, promise
 from unlisted.streams import folder
-from unlisted.streams.answers import joined, released
-from unlisted.streams.contributions import Contributions
 from unlisted.streams.folder import Folder
-from unlisted.streams.offers import Offered
-from unlisted.streams.rounds import nothing, offered
+from unlisted.streams.question import (
+    PROTECTS_EVENTS,
+    EventLevelWarning,
+    StreamCount,
+    StreamNoise,
+    StreamQuestion,
+    Unit,
+)
+from unlisted.streams.reading import nothing, offered
+from unlisted.streams.releases import joined, released
+from unlisted.streams.rounds import Kept
 from unlisted.streams.saved import Saved
-from unlisted.streams.settings import Settings, StreamOptions
+from unlisted.streams.settings import Settings
+from unlisted.tables.count_query import LONGEST_LABEL
 from unlisted.tables.stopping import outcome_of
 
 if TYPE_CHECKING:
@@ -54,22 +60,68 @@ class Stream:
         path: str | os.PathLike[str],
         *,
         rounds: int,
-        items_per_event: int,
+        unit: Unit | None = None,
         budget: Budget,
+        count: StreamCount | None = None,
+        items_per_user: int | None = None,
+        items_per_event: int | None = None,
+        count_per_item: int = 1,
+        rounds_per_user: int | None = None,
+        period: int | None = None,
+        per_period: int | None = None,
+        noise: StreamNoise = "correlated",
+        display: Display = "live",
+        release_every: int = 1,
+        where: str | None = None,
+        max_label_bytes: int = LONGEST_LABEL,
+        user: str = "user",
+        item: str | list[str] | tuple[str, ...] = ("item",),
+        source: str = "a stream",
         account: Payer | None = None,
-        **options: Unpack[StreamOptions],
     ) -> Stream:
         """Make a folder for a new stream; its whole guarantee is charged to the account now, once.
 
         Args:
             path: a folder that does not exist yet. It is as sensitive as the data: it holds counts and the key.
             rounds: how many rounds there will be at most.
-            items_per_event: the most different items that one user's rows in one round count for.
+            unit: who is protected, which must be said. "user": a person over the whole stream. "event": what a
+                person does in one round, and no more.
             budget: what the whole life of the stream may cost.
+            count: with the unit "user", "first" counts a user once for each item, when they first have it; "every"
+                counts them again in every round. "first" unless `rounds_per_user` is given.
+            items_per_user: with the unit "user", the most different items that one user counts for over the whole
+                stream.
+            items_per_event: the most different items that one user's rows in one round count for, with the unit
+                "event" or `rounds_per_user`.
+            count_per_item: the most that one user adds to one item in one round (1: has it or not).
+            rounds_per_user: with the unit "user" and count "every", the most rounds that one user counts in; the
+                rest is dropped.
+            period: with the unit "user", how many rounds make a period, to limit users in each.
+            per_period: how many of a user's items (or with `rounds_per_user`, rounds) count in one period.
+            noise: "correlated", of which much cancels from round to round, or the survey's binary "tree".
+            display: "live" shows an item while it is over the threshold, "sticky" from then on for ever.
+            release_every: k for a release after each k-th round only.
+            where: a condition on rows, such as "device = 'phone'".
+            max_label_bytes: longer labels are not counted.
+            user: the column that says whose row it is.
+            item: the column whose values are counted, or several that together name an item.
+            source: what a ledger calls the rows.
             account: an account of a ledger that pays.
-            options: see `StreamOptions`.
+
+        Examples:
+            >>> budget = ul.Budget(epsilon=1, delta=1e-8)
+            >>> stream = ul.Stream.create("visits", rounds=365, unit="user", items_per_user=3, budget=budget)
+            >>> stream.round
+            0
         """
-        settings = Settings.for_budget(require_budget(budget), rounds, items_per_event, options)
+        told: dict[str, Any] = {"rounds": rounds, "unit": unit, "count": count, "items_per_user": items_per_user}
+        told |= {"items_per_event": items_per_event, "count_per_item": count_per_item, "noise": noise}
+        told |= {"rounds_per_user": rounds_per_user, "period": period, "per_period": per_period}
+        told |= {"display": display, "release_every": release_every, "where": where}
+        told |= {"max_label_bytes": max_label_bytes, "user": user, "item": item, "source": source}
+        settings = Settings.for_budget(require_budget(budget), StreamQuestion(**told))
+        if settings.unit == "event":
+            warnings.warn(PROTECTS_EVENTS, EventLevelWarning, stacklevel=2)
         folder.create(Path(path), settings, account)
         return cls(path)
 
@@ -118,19 +170,19 @@ class Stream:
 
     def _taken_in(self, rows: Any, number: int | None, *, fill_gaps: bool) -> Release | None:
         with self._folder.only_writer():
-            saved = self._folder.saved(self._key)
+            saved = self._folder.saved(self._settings.mechanism, self._key)
             wanted = saved.round + 1 if number is None else whole("number", number)
             self._require_turn(wanted, saved.round, fill_gaps=fill_gaps)
             with offered(self._settings, rows, wanted, self._key) as round_:
                 digest = round_.digest()
-                kept = self._within(saved, round_) if wanted > saved.round else None
+                kept = round_.within(saved.contributions, wanted) if wanted > saved.round else None
             if kept is None:
                 self._require_known(saved, wanted, digest)
                 return self._due(wanted)
             # Gaps are filled once the round behind them was read: what is refused must not use rounds up.
             for missing in range(saved.round + 1, wanted):
                 empty = nothing(self._settings)
-                saved = self._happened(saved, missing, empty.digest(), self._within(saved, empty))
+                saved = self._happened(saved, missing, empty.digest(), empty.within(saved.contributions, missing))
             self._happened(saved, wanted, digest, kept)
             return self._due(wanted)
 
@@ -173,16 +225,13 @@ class Stream:
 
     def __repr__(self) -> str:
         settings = self._settings
-        protected = "one user's rows in one round"
-        if settings.rounds_per_user is not None:
-            protected = f"one user, who counts in at most {settings.rounds_per_user:,} rounds"
         lowest, highest = min(settings.thresholds), max(settings.thresholds)
         thresholds = f"Threshold: {lowest:,}" if lowest == highest else f"Thresholds: {lowest:,} to {highest:,}"
         lines = (
             f"Stream: round {self.round:,} of {settings.rounds:,}",
             promise(self.guarantee, settings.at_delta),
-            f"Protects: {protected}, at most {settings.items_per_event:,} items in each round",
-            f"{thresholds}    Noise: {settings.mechanism.law}, once for each node",
+            f"Protects: {settings.protection}",
+            f"{thresholds}    Noise: {settings.mechanism.noise_after(settings.last_release).text}",
         )
         return "\n".join(lines)
 
@@ -205,18 +254,7 @@ class Stream:
         """Return the release after a round, if one is due."""
         return None if number % self._settings.release_every else self._folder.release(number)
 
-    def _within(self, saved: Saved, round_: Offered) -> tuple[BoundedCounts, Contributions]:
-        """Drop the users who have been counted as often as they may; the others are counted once more."""
-        people = round_.people
-        if people is None:
-            return round_.counts, saved.contributions
-        may = saved.contributions.may_count(people.tags, self._settings.rounds_per_user or 1)
-        counts = round_.counts if may.all() else people.without(np.flatnonzero(~may))
-        return counts, saved.contributions.after(people.tags.filter(pa.array(may)))
-
-    def _happened(
-        self, saved: Saved, number: int, digest: bytes, kept: tuple[BoundedCounts, Contributions]
-    ) -> Saved:
+    def _happened(self, saved: Saved, number: int, digest: bytes, kept: Kept) -> Saved:
         """Do a round and make it last."""
         counts, contributions = kept
         running, answer = self._settings.mechanism.step(saved.running, counts)

@@ -1,11 +1,11 @@
 """At most N distinct items a user, chosen uniformly: the statement that every count is made from.
 
-The order of things is fixed. The predicate first; then rows without a user or an item, and labels that are too
-long, go; then a user's rows of one item become one pair; then a user with more than N pairs keeps those whose
-key, the hash of a secret, the user and the item, is strictly below the user's (N+1)-th smallest key. That is the
-same as to keep a pair if at most N of the user's pairs have a key at or below its own, which is how the statement
-says it: pairs with equal keys stand or fall together, so a tie can drop a pair but never add one. Users with at
-most N pairs keep all, and no key is computed for them.
+The order of things is fixed. The predicate first; then rows without a user or an item, and users and labels
+that are too long, go; then a user's rows of one item become one pair; then a user with more than N pairs keeps
+those whose key, the hash of a secret, the user and the item, is strictly below the user's (N+1)-th smallest key.
+That is the same as to keep a pair if at most N of the user's pairs have a key at or below its own, which is how
+the statement says it: pairs with equal keys stand or fall together, so a tie can drop a pair but never add one.
+Users with at most N pairs keep all, and no key is computed for them.
 
 Which pairs a user keeps depends on nothing but the secret and the user's own rows. So the bound holds whatever the
 hash does, and one user changes nothing in what another keeps: privacy does not rest on the hash. It decides only
@@ -21,6 +21,7 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass, field
 
+from unlisted.counts.readable import LONGEST_USER
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.bits import fresh_bits
 from unlisted.tables.cluster import thinning
@@ -133,6 +134,9 @@ def distinct_pairs(engine: Engine, user: str, question: CountQuery, items: tuple
     rows = f'SELECT {engine.whose(user)} AS "u", {values} FROM "{SOURCE}"'
     flags = "".join(f", {item.flag}" for item in items if item.flag)
     conditions = ['"u" IS NOT NULL', *(f"{item.value} IS NOT NULL" for item in items)]
+    if engine.columns()[user] in (ColumnType.TEXT, ColumnType.OTHER):
+        # Numbers, days and moments are short.
+        conditions.append(f'STRLEN(CAST("u" AS VARCHAR)) <= {LONGEST_USER}')
     if texts := [item.value for item in items if item.kind is ColumnType.TEXT]:
         size = " + ".join(f"STRLEN({text})" for text in texts)
         conditions.append(f"{size} <= {min(question.max_label_bytes, LARGEST_BOUND)}")

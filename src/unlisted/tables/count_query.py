@@ -20,6 +20,9 @@ TAKEN_NAMES = ("count", "rank", "low", "high")
 LONGEST_LABEL = 1024
 """Bytes of a label, unless the question says otherwise. A longer text is rather a message than a label."""
 
+MOST_LABEL_BYTES = 65_536
+"""The most that a question may say. With labels of any length, one row of a gigabyte could fail a question."""
+
 
 @dataclass(frozen=True)
 class CountQuery:

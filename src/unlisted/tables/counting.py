@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 FEW_LABELS = 100_000
 """Up to so many labels below the cut, all are named at once. Public, and without effect on any answer."""
 
+MOST_BYTES = 2**30
+"""Bytes of labels that are named at once, however long they may be: Arrow holds twice as many in a column."""
+
 KEPT = "unlisted_bounded"
 WANTED = "unlisted_wanted"
 
@@ -117,7 +120,7 @@ class _Histogram:
     def counts(self, cut: int) -> BoundedCounts | CountProfile:
         profile = self.world.answer(profile_query(cut))
         small = dict(zip(profile.column("n").to_pylist(), profile.column("labels").to_pylist(), strict=True))
-        if sum(small.values()) <= FEW_LABELS:
+        if sum(small.values()) <= min(FEW_LABELS, MOST_BYTES // self.question.max_label_bytes):
             return self._above(0)
         return CountProfile(self._above(cut), small, self._fetch)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from tests.mechanisms.continual.binary_reference import Round, Shown, digest_of_round
 
-from unlisted.counts import labels as label_rules
 from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
 from unlisted.mechanisms.continual.recursion import Recursion
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
@@ -41,13 +43,20 @@ def chain(steps: Sequence[Sequence[Round]]) -> list[bytes]:
     return found
 
 
+def tag_of(key: NoiseKey, name: bytes, of: bytes) -> bytes:
+    """The tag of one name: AES in CBC mode over its length and its bytes, the last block."""
+    secret = hmac.digest(key.to_bytes(), b"tags:" + of, "sha256")
+    padded = len(name).to_bytes(16, "little") + name + bytes(-len(name) % 16)
+    return Cipher(algorithms.AES(secret), modes.CBC(bytes(16))).encryptor().update(padded)[-16:]
+
+
 def draw(mechanism: CorrelatedHistogram, key: NoiseKey, label: str, step: int, past: bytes) -> int:
     """The draw of one label at one step."""
     variance, recursion = mechanism.law.variance, mechanism.recursion
     numbers = [recursion.precision, recursion.guard, recursion.grid, *recursion.decays, *recursion.weights]
     law = b"wide gaussian %d/%d" % (variance.numerator, variance.denominator)
     name = law + b":recursion " + b" ".join(b"%d" % number for number in numbers) + b":%d:" % step + past
-    tag = key.tags([label_rules.encode(label)])
+    tag = np.frombuffer(tag_of(key, label.encode(), b"text"), np.uint8).reshape(1, -1)
 
     def part(of: Fraction, called: bytes) -> int:
         return int(_table(of).sample_each(key.draws(name + called, tag))[0])

@@ -19,7 +19,7 @@ from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.continual.binary_tree import largest_popcount
-from unlisted.mechanisms.continual.stream_state import RunningState
+from unlisted.mechanisms.continual.stream_state import StreamState
 from unlisted.mechanisms.mechanism import Answer
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
@@ -51,9 +51,9 @@ def rows(answer: Answer) -> list[tuple[object, int]]:
     return list(zip(answer.labels.to_pylist(), answer.counts.tolist(), strict=True))
 
 
-def node_noise(state: RunningState) -> list[np.ndarray]:
+def node_noise(state: StreamState) -> list[np.ndarray]:
     """The noise of each node of the present prefix, largest node first."""
-    sums = [np.zeros(len(state.totals), dtype=np.int64), *(one.values for one in state.sums)]
+    sums = [np.zeros(len(state.totals), dtype=np.int64), *(one.values for one in state.noise.sums)]
     return [later - earlier for earlier, later in pairwise(sums)]
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.mechanisms.continual.correlated_reference import followed
 
-from unlisted.mechanisms.continual.correlated_bounds import (
+from unlisted.mechanisms.continual.correlated_price import (
     class_ends,
     class_of,
     lag_bounds,

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from unlisted.mechanisms.continual.correlated_bounds import class_ends, class_of
-from unlisted.mechanisms.continual.correlated_noise import CorrelatedNoise
-from unlisted.mechanisms.continual.correlated_price import CorrelatedPrice, Unit
+from unlisted.mechanisms.continual.correlated_noise import KeyedRecursion
+from unlisted.mechanisms.continual.correlated_price import CorrelatedPrice, Unit, class_ends, class_of
 from unlisted.mechanisms.continual.recursion import Recursion
 from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
 from unlisted.noise.keyed import NoiseKey
@@ -70,7 +69,7 @@ def test_a_stream_that_is_run_shows_no_more() -> None:
     law = WideGaussian(Fraction(4**2 << 2 * recursion.grid))
     price = CorrelatedPrice.spread(law.variance, recursion, 22, Unit(steps, 1, 1, Sensitivity(1)))
     key = NoiseKey(bytes(range(2, 34)))
-    noise = CorrelatedNoise(key, law, recursion)
+    noise = KeyedRecursion(key, law, recursion)
     tags, numbers = key.tags(b"%d" % i for i in range(labels)), recursion.start(labels)
     shown = np.zeros(labels, dtype=bool)
     for t in range(1, steps + 1):

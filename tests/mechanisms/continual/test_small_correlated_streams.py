@@ -19,7 +19,7 @@ from tests.statistical.goodness import g_test
 
 from unlisted.mechanisms.continual import correlated_price
 from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
-from unlisted.mechanisms.continual.correlated_noise import CorrelatedNoise
+from unlisted.mechanisms.continual.correlated_noise import KeyedRecursion
 from unlisted.mechanisms.continual.recursion import Recursion
 from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
@@ -257,7 +257,7 @@ class TestLaw:
         world = FewRounds(mechanism)
         exact, weight = world.noise, world.weight
         key = NoiseKey(bytes(range(1, 33)))
-        noise = CorrelatedNoise(key, law, recursion)
+        noise = KeyedRecursion(key, law, recursion)
         tags = key.tags(b"%d" % i for i in range(60_000))
         numbers = recursion.start(len(tags))
         drawn = []

@@ -27,6 +27,7 @@ from tests.tables.fixtures.asked import (
 from tests.tables.fixtures.engines import DATES_ARE_OBJECTS, EMPTY_TEXT_IS_MISSING, KEYS, MAKERS, Given
 
 from unlisted.counts.count_profile import CountProfile
+from unlisted.counts.readable import LONGEST_USER
 from unlisted.tables import bounding, counting
 from unlisted.tables.counting import count_all
 from unlisted.tables.engines.engine import OwnKey
@@ -341,6 +342,15 @@ def test_labels_over_the_longest_are_dropped_by_their_bytes(made: MakeTable) -> 
     rows = table_of(user=["a", "b", "c"], item=["é" * 10, "é" * 11, "x" * 21])
     assert all_counts(made(rows), question("item", max_label_bytes=20)) == {("é" * 10,): 1}
     assert len(all_counts(made(rows), question("item", max_label_bytes=21))) == 2
+
+
+def test_users_whose_names_are_too_long_are_dropped_by_their_bytes(made: MakeTable) -> None:
+    """A name is kept once for each item of the user: a long one, written once, could fill a disk."""
+    long = "é" * (LONGEST_USER // 2)
+    rows = table_of(user=[long, long + "x", "a", long, "a"], item=["i", "i", "i", "j", "j"], seen=["b"] * 5)
+    assert all_counts(made(rows), question("item")) == {("i",): 2, ("j",): 2}
+    bounded = all_counts(made(rows), question("item", items_per_user=1, where="seen = 'b'"))
+    assert sum(bounded.values()) == 2
 
 
 def test_the_bytes_of_all_columns_of_a_label_count(made: MakeTable) -> None:

@@ -2,55 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import Literal, TypedDict, Unpack
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts, add_noise
-from unlisted.errors import InvalidArgumentError, InvalidCountsError
+from unlisted.counts import labels as label_rules
+from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.continual.binary_tree import (
     largest_popcount,
     most_squares,
     spread_by_popcount,
     steps_with_popcount,
 )
-from unlisted.mechanisms.continual.stream_state import RunningState
-from unlisted.mechanisms.mechanism import Answer
+from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram, Display, StepNoise
+from unlisted.mechanisms.continual.label_table import Column
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
-from unlisted.noise.keyed import NoiseKey
-from unlisted.noise.on_counts import noise_mu_squared, noise_price, with_escape
+from unlisted.noise.keyed import NoiseKey, Tags
+from unlisted.noise.on_counts import noise_mu_squared, noise_price
 from unlisted.privacy.calibrate import Calibrated, Family, calibrate
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.numbers import whole
 from unlisted.privacy.rounding import any_of_up
 from unlisted.privacy.sensitivity import Sensitivity
 
-Display = Literal["live", "sticky"]
-
-
-class Course(TypedDict, total=False):
-    """How a stream goes: what stays shown, how often it releases, in how many rounds one unit takes part."""
-
-    display: Display
-    every: int
-    rounds_per_unit: int
+Sums = Column[np.signedinteger]
 
 
 @dataclass(frozen=True)
-class RunningHistogram:
-    """After every round, release the labels whose noisy running count is above the round's threshold.
+class RunningHistogram(ContinualHistogram):
+    """A histogram over a stream with the noise of a binary tree.
 
     `thresholds[p-1]` is for releases whose number has p ones in binary: such a prefix is made of p noisy nodes.
-    With `display="sticky"` a label once shown stays, with its noisy count even below the threshold; with `"live"`
-    it comes and goes. Both cost the same. With `every=k` there is a release after each k-th round only, and k
-    rounds make one leaf of the tree. `sensitivity` bounds what one unit adds in one round; a unit takes part in at
-    most `rounds_per_unit` rounds. Guarantees: (ρ, δ) of `guarantee()` for the whole life of the stream. Edge
-    cases: an empty round is a round; after the last round the stream is over; the same key, rounds and contents
-    give the same answers byte for byte.
+    The steps are the leaves of the tree. All else is as for every `ContinualHistogram`.
     """
 
     law: DiscreteGaussian
@@ -62,19 +52,7 @@ class RunningHistogram:
     rounds_per_unit: int = 1
 
     def __post_init__(self) -> None:
-        whole("rounds", self.rounds)
-        for name in ("every", "rounds_per_unit"):
-            if whole(name, getattr(self, name)) > self.rounds:
-                raise InvalidArgumentError(
-                    name, getattr(self, name), f"at most {self.rounds}, the number of rounds"
-                )
-        self.sensitivity.require_items("A running histogram")
-        if self.sensitivity.adjacency != "add_remove":
-            raise InvalidArgumentError(
-                "adjacency", self.sensitivity.adjacency, "'add_remove'", "A stream's events are present or absent."
-            )
-        if self.display not in ("live", "sticky"):
-            raise InvalidArgumentError("display", self.display, "'live' or 'sticky'")
+        self._require_course()
         if len(self.thresholds) != largest_popcount(self.steps):
             raise InvalidArgumentError(
                 "thresholds", self.thresholds, f"{largest_popcount(self.steps)} numbers, one for each popcount"
@@ -85,28 +63,26 @@ class RunningHistogram:
 
     @classmethod
     def for_budget(
-        cls, budget: Budget, rounds: int, sensitivity: Sensitivity, **course: Unpack[Course]
+        cls,
+        budget: Budget,
+        rounds: int,
+        sensitivity: Sensitivity,
+        *,
+        display: Display = "live",
+        every: int = 1,
+        rounds_per_unit: int = 1,
     ) -> Calibrated[RunningHistogram]:
         """Return the one with the lowest thresholds inside a budget: all the same number of deviations up."""
-        steps = whole("rounds", rounds) // whole("every", course.get("every", 1)) or 1
-        lowest = whole("rounds_per_unit", course.get("rounds_per_unit", 1)) * sensitivity.count
+        steps = whole("rounds", rounds) // whole("every", every) or 1
+        lowest = whole("rounds_per_unit", rounds_per_unit) * sensitivity.count
 
         def build(variance: Fraction, highest: int) -> RunningHistogram:
             thresholds = spread_by_popcount(highest, lowest, steps)
-            return cls(DiscreteGaussian(variance), thresholds, rounds, sensitivity, **course)
+            law = DiscreteGaussian(variance)
+            return cls(law, thresholds, rounds, sensitivity, display, every, rounds_per_unit)
 
         gaussian = Family("discrete Gaussian", build, lambda variance: DiscreteGaussian(variance).stddev)
         return calibrate(budget, [gaussian])
-
-    @property
-    def steps(self) -> int:
-        """How many releases there are: the leaves of the tree."""
-        return self.rounds // self.every
-
-    @property
-    def lowest_threshold(self) -> int:
-        """The largest count of a label that one unit alone can make appear."""
-        return self.rounds_per_unit * self.sensitivity.count
 
     def price(self) -> Guarantee:
         """Return what the nodes that contain a unit's rounds cost."""
@@ -120,10 +96,6 @@ class RunningHistogram:
         items = self.sensitivity.require_items("A running histogram")
         moved = items * most_squares(self.rounds_per_unit, self.steps, self.every)
         return noise_mu_squared(self.law, moved, self.sensitivity.count)
-
-    def full_guarantee(self) -> Guarantee:
-        """Return `guarantee()` with its μ² beside it."""
-        return replace(self.guarantee(), mu_squared=self.mu_squared())
 
     def escape(self) -> Fraction:
         """Bound from above the chance that a label only one unit holds is shown in any release.
@@ -147,37 +119,9 @@ class RunningHistogram:
         )
         return min(chance, Fraction(1))
 
-    def guarantee(self) -> Guarantee:
-        """Return the cost of the whole stream, paid before its first round."""
-        return self._whole_stream
-
-    @cached_property
-    def _whole_stream(self) -> Guarantee:
-        # Every round's answer names it, so it is computed once.
-        return with_escape(self.price(), self.escape())
-
-    def start(self, key: NoiseKey) -> RunningState:
-        """Return the state before the first round."""
-        return RunningState.empty(key)
-
-    def step(self, state: RunningState, counts: BoundedCounts) -> tuple[RunningState, Answer | None]:
-        """Take in one round; return the state after it and what is shown, None if no release is due."""
-        if state.round >= self.rounds:
-            raise InvalidArgumentError("round", state.round + 1, f"at most {self.rounds}, the stream's length")
-        counts.require(self.sensitivity, minimum_count=1)
-        if counts.fetched is not None:
-            raise InvalidCountsError("A round needs all of its counts, not only the largest.")
-        state = state.after(counts, largest=LARGEST_COUNT // self.rounds)
-        if state.round % self.every:
-            return state, None
-        state = state.closed(self.law)
-        noisy = add_noise(state.totals, state.noise())
-        shown = noisy > self.threshold_after(state.round)
-        if self.display == "sticky":
-            shown |= state.shown
-            state = state.with_shown(shown)
-        rows = np.flatnonzero(shown)
-        return state, Answer.by_count(state.labels.take(rows), noisy[rows], self.guarantee())
+    def no_noise(self) -> TreeNoise:
+        """Return the noise before the first step: no node is closed."""
+        return TreeNoise(self.law)
 
     def ones_after(self, rounds: int) -> int:
         """Return how many noisy nodes the release after so many rounds is made of."""
@@ -187,11 +131,103 @@ class RunningHistogram:
         """Return the threshold of the release after so many rounds."""
         return self.thresholds[self.ones_after(rounds) - 1]
 
-    def release(self, rounds: Iterable[BoundedCounts], key: NoiseKey | None = None) -> list[Answer]:
-        """Run a whole stream and return what was shown in each release."""
-        state, answers = self.start(key or NoiseKey.fresh()), []
-        for counts in rounds:
-            state, answer = self.step(state, counts)
-            if answer is not None:
-                answers.append(answer)
-        return answers
+    def noise_after(self, rounds: int) -> StepNoise:
+        """Return the noise of the release after so many rounds.
+
+        p draws added up are a discrete Gaussian of p times the variance, but for less than anyone could see.
+        """
+        draws = self.ones_after(rounds)
+        law = _shared(draws * self.law.variance)
+        return StepNoise(law, f"{law}, of {draws} draws added up" if draws > 1 else f"{law}, of one draw")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A dyadic block of steps and the digest of what happened in it."""
+
+    level: int
+    index: int
+    digest: bytes
+
+    def encoded(self) -> bytes:
+        """Return the node's name: place and contents, injectively."""
+        return b"%d:%d:%s" % (self.level, self.index, self.digest)
+
+
+@dataclass(frozen=True, eq=False)
+class TreeNoise:
+    """The noise of the nodes that make up the present prefix.
+
+    A node is named by its place *and the digest of its contents*, so other contents never meet old noise. Noise is
+    kept added up, node by node from the largest to the smallest: `sums[i]` is that of the nodes 0 … i of every
+    label. So a step that closes one node draws the noise of that one and adds it to what lies below.
+    """
+
+    law: DiscreteGaussian
+    nodes: tuple[Node, ...] = ()
+    sums: tuple[Sums, ...] = field(default=(), repr=False)
+
+    def tags(self, key: NoiseKey, labels: pa.Array) -> Tags:
+        """Return what the noise of these labels is called by."""
+        return key.tags(label_rules.encode_all(labels))
+
+    def closed(self, key: NoiseKey, tags: Tags, contents: bytes) -> TreeNoise:
+        """Return the noise at the end of a step, whose contents are a leaf of the tree now."""
+        nodes = _carried(self.nodes, contents)
+        return replace(self, nodes=nodes, sums=self.sums[: len(nodes) - 1]).drawn(key, tags)
+
+    def drawn(self, key: NoiseKey, tags: Tags) -> TreeNoise:
+        """Return the same with the noise of all nodes at hand, drawing only what is missing."""
+        sums: list[Sums] = []
+        for i, node in enumerate(self.nodes):
+            before = self.sums[i] if i < len(self.sums) else Column(np.zeros(0, self._width))
+            # The law is part of the name: under one key, two scales must not share their bits.
+            name = b"%s:%s" % (repr(self.law).encode(), node.encoded())
+            drawn = self.law.sample_each(key.draws(name, tags[len(before) :])).astype(before.values.dtype)
+            sums.append(before.appended(drawn if i == 0 else drawn + sums[-1].values[len(before) :]))
+        return replace(self, sums=tuple(sums))
+
+    def on_counts(self) -> NDArray[np.int64]:
+        """Return the noise on every label's running count: the sum over the prefix's nodes."""
+        return self.sums[-1].values.astype(np.int64)
+
+    def said(self) -> Mapping[str, Any]:
+        """Return the nodes, as plain values."""
+        return {"nodes": [[node.level, node.index, node.digest.hex()] for node in self.nodes]}
+
+    def to_keep(self) -> None:
+        """Return nothing: a prefix has few nodes, which are soon drawn again."""
+
+    def with_kept(self, step: int, numbers: NDArray[np.int64]) -> TreeNoise:  # noqa: ARG002
+        """Return the same noise: nothing of it is kept."""
+        return self
+
+    def grown(self, before: TreeNoise) -> Mapping[str, Any]:  # noqa: ARG002 - nodes do not only grow
+        """Return nothing: the nodes are said anew after every round."""
+        return {}
+
+    def read(self, said: Mapping[str, Any], grown: Sequence[Mapping[str, Any]]) -> TreeNoise:  # noqa: ARG002
+        """Return the noise with the nodes that were said."""
+        nodes = tuple(Node(level, index, bytes.fromhex(digest)) for level, index, digest in said["nodes"])
+        return replace(self, nodes=nodes)
+
+    @property
+    def _width(self) -> type[np.signedinteger]:
+        """The numbers that sums of this noise fit into: what a table draws is far below 2^31."""
+        return np.int32 if self.law.fits_a_table else np.int64
+
+
+def _carried(nodes: tuple[Node, ...], digest: bytes) -> tuple[Node, ...]:
+    """Return the nodes of the next prefix, largest first: as in binary addition, two equal blocks become one."""
+    t = sum(1 << node.level for node in nodes) + 1
+    node, kept = Node(0, t, digest), list(nodes)
+    while kept and kept[-1].level == node.level:
+        left = kept.pop()
+        both = hashlib.sha256(b"two blocks:" + left.digest + node.digest).digest()
+        node = Node(node.level + 1, t >> (node.level + 1), both)
+    return (*kept, node)
+
+
+@lru_cache(maxsize=64)
+def _shared(variance: Fraction) -> DiscreteGaussian:
+    return DiscreteGaussian(variance)

@@ -1,7 +1,8 @@
 """What a stream with correlated noise costs: ρ of what a unit moves, δ of labels that it alone brings.
 
-The formulas are proved in `correlated_histogram.md`. A price needs no table and no range, so that calibration may
-ask for the price of any amount of noise.
+How far does the recursion carry a change, how wide does its noise get, how large its numbers? Prices follow from
+that. The formulas are proved in `correlated_histogram.md`. Everything here is whole numbers, or fractions rounded
+up. A price needs no table and no range, so that calibration may ask for the price of any amount of noise.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from unlisted.mechanisms.continual.correlated_bounds import (
-    class_ends,
-    farthest,
-    most_squares,
-    response,
-)
+from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.continual.recursion import Recursion
 from unlisted.mechanisms.continual.wide_gaussian import inexact_up
 from unlisted.noise.normal import normal_tail_up, theta_excess_up
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.rounding import power_up, round_up, sqrt_up
 from unlisted.privacy.sensitivity import Sensitivity
+
+_DIGITS_OF_CLASS = 5
+_FINE = 96
+_KEPT = 30
+_LARGEST = 2**63 - 1
 
 _SMEAR = Fraction(2)
 """r²: the normal noise that is added on paper, to make a density out of a discrete law."""
@@ -32,6 +33,143 @@ _BACK_FACTOR = Fraction(1001, 1000)
 """A normal number is at least -3.1 with a chance above 1/1.001."""
 
 _PER_UNIT = 64
+
+
+@lru_cache(maxsize=16)
+def lag_bounds(recursion: Recursion, steps: int, count: int) -> tuple[int, ...]:
+    """Return B_0 … B_(L-1): how far the centre of a draw moves at most, k steps after a count moved by `count`.
+
+    The floors of two numbers that differ by d differ by d rounded up, at most. So the same recursion with every
+    floor replaced by a ceiling, and nothing but the change put in, bounds what becomes of the change.
+    """
+    p, both = recursion.precision, recursion.precision + recursion.guard
+    change = count << recursion.grid
+    pairs = list(zip(recursion.decays, recursion.weights, strict=True))
+    states = [change << recursion.guard] * len(pairs)
+    bounds = [change]
+    for _ in range(steps - 1):
+        bounds.append(-(-sum(b * state for (_, b), state in zip(pairs, states, strict=True)) >> both))
+        states = [-(-a * state >> p) for (a, _), state in zip(pairs, states, strict=True)]
+    return tuple(bounds)
+
+
+@lru_cache(maxsize=16)
+def most_squares(recursion: Recursion, steps: int, count: int, rounds_of_unit: int, rounds_in_step: int) -> int:
+    """Return the largest sum, over all steps, of the square of how far a unit's C rounds move the centre.
+
+    The first rounds are the worst. They fill `full` steps and leave a rest for the next one.
+    """
+    bounds = lag_bounds(recursion, steps, count)
+    full, rest = divmod(rounds_of_unit, rounds_in_step)
+    total, window = 0, 0
+    for t, bound in enumerate(bounds):
+        window += bound - (bounds[t - full] if t >= full else 0)
+        moved = rounds_in_step * window + (rest * bounds[t - full] if t >= full else 0)
+        total += moved**2
+    return total
+
+
+def farthest(recursion: Recursion, steps: int, count: int, rounds_of_unit: int, rounds_in_step: int) -> int:
+    """Return how far a unit's C rounds move the centre of one draw at most: in the last steps up to it."""
+    bounds = lag_bounds(recursion, steps, count)
+    full, rest = divmod(rounds_of_unit, rounds_in_step)
+    return rounds_in_step * sum(bounds[:full]) + rest * sum(bounds[full : full + 1])
+
+
+def class_of(step: int) -> int:
+    """Return the number of a step's class, from 0: steps that agree in length and first five binary digits."""
+    extra = max(0, step.bit_length() - _DIGITS_OF_CLASS)
+    return (extra << (_DIGITS_OF_CLASS - 1)) + (step >> extra) - 1
+
+
+def class_ends(steps: int) -> tuple[int, ...]:
+    """Return the last step of every class that a stream of so many steps meets."""
+    ends, first = [], 1
+    while first <= steps:
+        width = 1 << max(0, first.bit_length() - _DIGITS_OF_CLASS)
+        ends.append(min(steps, first + width - 1))
+        first += width
+    return tuple(ends)
+
+
+@dataclass(frozen=True)
+class Width:
+    """Bounds of Σ β² and Σ β over the steps up to one of them: the noise there is β times independent draws."""
+
+    squares: Fraction
+    total: Fraction
+
+
+@dataclass(frozen=True)
+class Response:
+    """What one draw does to later steps: `widths` at the end of each class, and Σ |S_i| / 2^q per unit of draw."""
+
+    widths: tuple[Width, ...]
+    states: tuple[Fraction, ...]
+
+
+@lru_cache(maxsize=16)
+def response(recursion: Recursion, steps: int) -> Response:
+    """Follow one draw of size 1 through the recursion, in fixed point, so that every β is rounded up."""
+    p, one = recursion.precision, 1 << recursion.precision
+    pairs = list(zip(recursion.decays, recursion.weights, strict=True))
+    unit = 1 << _FINE
+    beta, states = unit, [unit] * len(pairs)
+    # A state is rounded by less than this in all, see the proof; it is added to each of its values.
+    wrong = 2 * steps * (1 + sum(b // (one - a) + 1 for a, b in pairs)) + one
+    squares = total = 0
+    sizes, widths = [0] * len(pairs), []
+    ends = iter((*class_ends(steps), None))
+    end = next(ends)
+    for t in range(1, steps + 1):
+        squares += beta**2
+        total += beta
+        sizes = [size + abs(state) + wrong for size, state in zip(sizes, states, strict=True)]
+        if t == end:
+            widths.append(Width(_kept(squares, 2 * _FINE), _kept(total, _FINE)))
+            end = next(ends)
+        n = -(sum(b * state for (_, b), state in zip(pairs, states, strict=True)) >> p)
+        states = [(a * state >> p) + n for (a, _), state in zip(pairs, states, strict=True)]
+        beta += n
+    return Response(tuple(widths), tuple(_kept(size, _FINE) for size in sizes))
+
+
+def require_room(recursion: Recursion, steps: int, reach: int) -> None:
+    """Refuse a recursion whose numbers might leave 64 bits with draws of up to this size."""
+    if not has_room(recursion, steps, reach):
+        hint = "Take a coarser grid, fewer steps, or more budget."
+        raise InvalidArgumentError("grid", recursion.grid, "coarse enough for 64-bit integers", hint)
+
+
+def has_room(recursion: Recursion, steps: int, reach: int) -> bool:
+    """Return whether all numbers stay inside 64 bits."""
+    return most_of(recursion, steps, reach) <= _LARGEST
+
+
+def most_of(recursion: Recursion, steps: int, reach: int) -> int:
+    """Return a bound of the size of every number that the recursion makes on the way."""
+    one, q = 1 << recursion.precision, recursion.guard
+    # What stands in place of a draw once all rounding is put into it.
+    draw = reach + recursion.drift
+    found = response(recursion, steps)
+    sums = [(draw * width) * (1 << q) + Fraction(one, one - a) for a, width in _states(recursion, found)]
+    step = 2 * draw * (1 << q)
+    products = sum((b * size for b, size in zip(recursion.weights, sums, strict=True)), start=Fraction(0))
+    numbers = [
+        draw * found.widths[-1].total + (1 << recursion.grid),
+        products + (1 << (recursion.precision + q)),
+        *((one - a) * size for a, size in zip(recursion.decays, sums, strict=True)),
+        *(2 * size + step for size in sums),
+    ]
+    return int(max(numbers)) + 1
+
+
+def _states(recursion: Recursion, found: Response) -> list[tuple[int, Fraction]]:
+    return list(zip(recursion.decays, found.states, strict=True))
+
+
+def _kept(number: int, bits: int) -> Fraction:
+    return round_up(Fraction(number, 1 << bits), _KEPT)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from unlisted.counts import labels as label_rules
 from unlisted.counts.whole_numbers import to_arrow
 from unlisted.errors import InvalidCountsError
+from unlisted.noise.keyed import NoiseKey, Tags
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 _ROOM = 4
@@ -120,3 +121,21 @@ def _names(labels: pa.Array) -> list[object]:
 def is_text(labels: pa.Array) -> bool:
     """Return whether labels are texts that lie in Arrow's short form, as nearly all do."""
     return bool(pa.types.is_string(labels.type))
+
+
+def block_tags(key: NoiseKey, labels: pa.Array) -> Tags:
+    """Return the tags of many labels at once."""
+    if is_text(labels):
+        return key.block_tags(*text_bytes(labels), of=b"text")
+    encoded = label_rules.encode_all(labels)
+    ends = np.cumsum([0, *map(len, encoded)])
+    return key.block_tags(np.frombuffer(b"".join(encoded), np.uint8), ends, of=b"encoded")
+
+
+def text_bytes(labels: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+    """Return the bytes of texts, one after the other, and where each of them begins and the last one ends."""
+    if len(labels) == 0:
+        return np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int32)
+    _, ends, data = labels.buffers()
+    places = np.frombuffer(ends, np.int32)[labels.offset : labels.offset + len(labels) + 1]
+    return np.frombuffer(data or b"", np.uint8), places

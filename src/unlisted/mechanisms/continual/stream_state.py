@@ -1,16 +1,15 @@
-"""Where a running histogram stands: totals of the past, and the noisy nodes that make up the present prefix.
+"""Where a stream stands: its labels with the totals of the past, and the noise that belongs to them.
 
-`binary_tree.py` says which nodes there are. A node's noise is a function of key, label and node, and the node is
-named by its place *and the digest of its contents*, so other contents never meet old noise. Nothing random is
-stored: noise is kept only while it saves computing it again. It is kept added up, node by node from the largest to
-the smallest, so a step that closes one node draws the noise of that one and adds it to what lies below.
+A label's noise is a function of key, label and what was brought so far, so nothing random has to be stored: what a
+`StreamNoise` holds is kept only while it saves computing it again.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,32 +20,52 @@ from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.whole_numbers import to_numpy
 from unlisted.mechanisms.continual.label_table import Column, LabelTable, is_text
-from unlisted.noise.keyed import NoiseKey
-from unlisted.noise.law import ExactLaw
+from unlisted.noise.keyed import NoiseKey, Tags
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
-Sums = Column[np.signedinteger]
 
 
-@dataclass(frozen=True)
-class Node:
-    """A dyadic block of steps and the digest of what happened in it."""
+class StreamNoise(Protocol):
+    """The noise of all labels of a stream. Immutable: `closed` returns the next one."""
 
-    level: int
-    index: int
-    digest: bytes
+    def tags(self, key: NoiseKey, labels: pa.Array) -> Tags:
+        """Return what the noise of these labels is called by."""
+        ...
 
-    def encoded(self) -> bytes:
-        """Return the node's name: place and contents, injectively."""
-        return b"%d:%d:%s" % (self.level, self.index, self.digest)
+    def closed(self, key: NoiseKey, tags: Tags, contents: bytes) -> Self:
+        """Return the noise at the end of a step with these contents, of the labels with these tags."""
+        ...
+
+    def on_counts(self) -> NDArray[np.int64]:
+        """Return the noise on every label's running count."""
+        ...
+
+    def said(self) -> Mapping[str, Any]:
+        """Return what names the present noise beside what has grown, as plain values."""
+        ...
+
+    def to_keep(self) -> tuple[int, NDArray[np.int64]] | None:
+        """Return numbers that spare much drawing if they are kept, and after how many steps they were so."""
+        ...
+
+    def with_kept(self, step: int, numbers: NDArray[np.int64]) -> Self:
+        """Return the noise with what was kept after a step at hand."""
+        ...
+
+    def grown(self, before: Self) -> Mapping[str, Any]:
+        """Return what a round has added to the names of an earlier noise, as plain values."""
+        ...
+
+    def read(self, said: Mapping[str, Any], grown: Sequence[Mapping[str, Any]]) -> Self:
+        """Return the noise that has these names, from none: what is not at hand is drawn again."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
-class RunningState:
+class StreamState:
     """The state after `round` rounds. Immutable: `after` and `closed` return the next one.
 
-    `begun` is the digest of the rounds since the last release, None right after one. `sums[i]` is the noise of the
-    nodes 0 … i of every label, added up.
+    `begun` is the digest of the rounds since the last release, None right after one.
     """
 
     key: NoiseKey
@@ -54,22 +73,21 @@ class RunningState:
     labels: LabelTable
     totals: NDArray[np.int64]
     tags: Column[np.uint8]
-    nodes: tuple[Node, ...]
     shown: NDArray[np.bool_]
+    noise: StreamNoise
     begun: bytes | None = None
-    sums: tuple[Sums, ...] = field(default=(), repr=False)
 
     @classmethod
-    def empty(cls, key: NoiseKey) -> RunningState:
+    def empty(cls, key: NoiseKey, noise: StreamNoise) -> StreamState:
         """Return the state before the first round."""
         nobody = np.zeros(0, dtype=np.int64)
-        return cls(key, 0, LabelTable(), nobody, Column(key.tags([])), (), nobody.astype(bool))
+        return cls(key, 0, LabelTable(), nobody, Column(key.tags([])), nobody.astype(bool), noise)
 
-    def after(self, counts: BoundedCounts, largest: int) -> RunningState:
+    def after(self, counts: BoundedCounts, largest: int) -> StreamState:
         """Return the state after one more round, in which counts saturate at `largest`.
 
         Rounds saturate so that totals never do. A total that did would move by one less from some round on than
-        before it: two changes to the nodes where one event may make only one.
+        before it: two changes to the noise's steps where one event may make only one.
         """
         labels, numbers = in_order(counts)
         rows = self.labels.rows_of(labels)
@@ -85,38 +103,18 @@ class RunningState:
             round=self.round + 1,
             labels=self.labels.appended(fresh),
             totals=totals,
-            tags=self.tags.appended(self.key.tags(label_rules.encode_all(fresh))),
+            tags=self.tags.appended(self.noise.tags(self.key, fresh)),
             shown=_longer(self.shown, len(unknown)),
             begun=digest if self.begun is None else hashlib.sha256(b"and then:" + self.begun + digest).digest(),
         )
 
-    def closed(self, law: ExactLaw) -> RunningState:
-        """Return the state at the end of a step: the rounds since the last one are a leaf of the tree now."""
+    def closed(self) -> StreamState:
+        """Return the state at the end of a step: the rounds since the last one get their noise."""
         if self.begun is None:
             return self
-        nodes = _carried(self.nodes, self.begun)
-        kept = len(nodes) - 1
-        return replace(self, nodes=nodes, begun=None, sums=self.sums[:kept]).with_noise(law)
+        return replace(self, noise=self.noise.closed(self.key, self.tags.values, self.begun), begun=None)
 
-    def with_noise(self, law: ExactLaw) -> RunningState:
-        """Return the same state with the noise of all nodes at hand, drawing only what is missing."""
-        sums: list[Sums] = []
-        for i, node in enumerate(self.nodes):
-            before = self.sums[i] if i < len(self.sums) else Column(np.zeros(0, _width(law)))
-            missing = self.tags.values[len(before) :]
-            # The law is part of the name: under one key, two scales must not share their bits.
-            name = b"%s:%s" % (repr(law).encode(), node.encoded())
-            drawn = law.sample_each(self.key.draws(name, missing)).astype(before.values.dtype)
-            sums.append(before.appended(drawn if i == 0 else drawn + sums[-1].values[len(before) :]))
-        return replace(self, sums=tuple(sums))
-
-    def noise(self) -> NDArray[np.int64]:
-        """Return the noise on every label's running count: the sum over the prefix's nodes."""
-        if not self.sums:
-            return np.zeros(len(self.totals), dtype=np.int64)
-        return self.sums[-1].values.astype(np.int64)
-
-    def with_shown(self, shown: NDArray[np.bool_]) -> RunningState:
+    def with_shown(self, shown: NDArray[np.bool_]) -> StreamState:
         """Remember what has been shown."""
         return replace(self, shown=shown)
 
@@ -148,24 +146,8 @@ def digest_of(labels: pa.Array, counts: NDArray[np.int64]) -> bytes:
     return digest.digest()
 
 
-def _carried(nodes: tuple[Node, ...], digest: bytes) -> tuple[Node, ...]:
-    """Return the nodes of the next prefix, largest first: as in binary addition, two equal blocks become one."""
-    t = sum(1 << node.level for node in nodes) + 1
-    node, kept = Node(0, t, digest), list(nodes)
-    while kept and kept[-1].level == node.level:
-        left = kept.pop()
-        both = hashlib.sha256(b"two blocks:" + left.digest + node.digest).digest()
-        node = Node(node.level + 1, t >> (node.level + 1), both)
-    return (*kept, node)
-
-
 def _longer(values: NDArray[_Scalar], by: int) -> NDArray[_Scalar]:
     """Return a copy with zeros at its end."""
     longer = np.zeros(len(values) + by, values.dtype)
     longer[: len(values)] = values
     return longer
-
-
-def _width(law: ExactLaw) -> type[np.signedinteger]:
-    """Return the numbers that sums of this noise fit into: what a table draws is far below 2^31."""
-    return np.int32 if law.fits_a_table else np.int64

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, create_model
 from starlette.responses import Response
 
-from unlisted.query.options import AMOUNTS, Option
-from unlisted.query.questions import KINDS, own_options
+from unlisted.query.options import AMOUNTS, Option, own_options
+from unlisted.query.questions import KINDS
 from unlisted.query.remote_table import RELEASE_TYPE, STAMP_HEADER
 from unlisted.release.export import as_csv, as_parquet
 from unlisted.release.release import Release
 from unlisted.server.planning import Asked
 from unlisted.server.query_service import DatasetView, PastRelease
 from unlisted.tables.column_types import ColumnType
+from unlisted.tables.count_query import MOST_LABEL_BYTES
 
 Positive = (
     Annotated[StrictInt, Field(gt=0)]
@@ -60,7 +61,7 @@ _KINDS = (
     "`histogram` (counts of all values), `top` (a ranking), `top-histogram` (counts of the largest values) or "
     "`labels` (the values alone)."
 )
-_LONGEST_WHERE, _MOST_COLUMNS, _LARGEST_LABEL = 10_000, 8, 65_536
+_LONGEST_WHERE, _MOST_COLUMNS = 10_000, 8
 
 
 class _Question(BaseModel):
@@ -104,7 +105,7 @@ def _as_field(name: str, about: Option, kinds: list[str]) -> tuple[Any, Any]:
     if name == "fetch":
         shape = Whole | Literal["all"]
     if name == "max_label_bytes":
-        shape = Annotated[StrictInt, Field(ge=1, le=_LARGEST_LABEL)]
+        shape = Annotated[StrictInt, Field(ge=1, le=MOST_LABEL_BYTES)]
     only = "" if len(kinds) == len(KINDS) else f"For {', '.join(f'`{one}`' for one in kinds)}. "
     helps = dict.fromkeys(own_options(KINDS[kind])[name].help for kind in kinds) if name not in AMOUNTS else {}
     return shape | None, Field(None, description=only + (" ".join(helps) or about.help))

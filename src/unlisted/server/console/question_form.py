@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.query.options import AMOUNTS, Option
-from unlisted.query.questions import KINDS, Top, defaults_of, own_options
+from unlisted.query.options import AMOUNTS, Option, defaults_of, own_options
+from unlisted.query.questions import KINDS, Top
 from unlisted.server.console.visits import Form
 from unlisted.server.planning import Asked
 from unlisted.server.query_service import DatasetView

@@ -49,6 +49,9 @@ class IbisEngine:
 
     def whose(self, column: str) -> str:
         """Return a column as a user: one value for one person."""
+        if self._expression.schema()[column].is_json() and _backend(self._expression).name == "postgres":
+            hint = f"Ibis brings it out as text, in which 1.0 and 1.00 differ. Take one field: {column}['id'].str."
+            raise no_user(column, hint)
         return self._inside.whose(column)
 
     def state(self) -> Hashable:

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.predicate.checker import refusal
+from unlisted.tables.predicate.patterns import render_like
 from unlisted.tables.predicate.total import in_range_double
 
 __all__ = ["render"]
@@ -36,6 +37,8 @@ def render(
     root = exp.Paren(this=expression.copy())
     for column in list(root.find_all(exp.Column)):
         _render_column(column, types[column.name], dialect, text_collation)
+    for like in list(root.find_all(exp.Like)):
+        render_like(like, dialect)
     for extract in list(root.find_all(exp.Extract)):
         if dialect not in _KNOWN and extract.name not in _SAME_EVERYWHERE:
             raise refusal(text, f"the date part {extract.name.lower()} differs between engines")

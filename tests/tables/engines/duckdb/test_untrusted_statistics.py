@@ -57,6 +57,17 @@ def test_the_guard_against_nan_is_in_the_plan(source: Table) -> None:
         assert connection.execute(guarded).fetchall().count((None,)) == 0
 
 
+def test_the_guard_against_bytes_that_are_no_text_is_in_the_plan(tmp_path: Path) -> None:
+    path = tmp_path / "rows.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE rows AS SELECT 'u' AS user, 'i' AS item")
+    source = table(path, user="user", table="rows")
+    with opened() as connection:
+        connection.execute(f"ATTACH '{path}' AS kept (READ_ONLY)")
+        said = plan(connection, f"SELECT {source.engine.plain('item')} FROM kept.rows")
+    assert "TRY(DECODE(ENCODE(ITEM)))" in said.upper()
+
+
 def test_calendars_stay_in_the_plan(source: Table) -> None:
     relation = source.engine._origin.relation(("day",))  # type: ignore[attr-defined]
     with opened() as connection:

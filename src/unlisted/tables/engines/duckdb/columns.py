@@ -8,7 +8,8 @@ from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.engine import no_user
 
 _KINDS = {
-    ColumnType.TEXT: ("VARCHAR", "ENUM", "UUID", "JSON"),
+    # A column that nobody gave a type, such as those of an empty data frame, holds no value at all.
+    ColumnType.TEXT: ("VARCHAR", "ENUM", "UUID", "JSON", '"NULL"'),
     ColumnType.INTEGER: (
         *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
         *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
@@ -38,7 +39,7 @@ class DuckDBColumn:
 
     name: str
     native: str
-    knows_collations: bool
+    is_database: bool
     collated: bool
 
     @property
@@ -47,6 +48,11 @@ class DuckDBColumn:
         # `DECIMAL(18,2)` and `ENUM('a', 'b')` begin with their names; `VARCHAR[]` is a list.
         base = self.native if self.native.endswith("]") else self.native.partition("(")[0]
         return _KIND_OF.get(base, ColumnType.OTHER)
+
+    @property
+    def is_only_there(self) -> bool:
+        """Whether all that can be asked of a value is whether there is one: it is no item, no user, no number."""
+        return self.kind is ColumnType.OTHER and self.native not in _USERS_ONLY
 
     @property
     def plain(self) -> str:
@@ -59,10 +65,10 @@ class DuckDBColumn:
             # A file may hold more digits than its column declares.
             most = _most(self.native)
             return f"CASE WHEN {name} BETWEEN -{most} AND {most} THEN {name} END"
-        if self.kind is ColumnType.TEXT and self.native != "VARCHAR":
-            return f"CAST({name} AS VARCHAR)"
-        if self.kind is ColumnType.TEXT and self.knows_collations:
-            return f'{name} COLLATE "C"'
+        if self.kind is ColumnType.TEXT:
+            text = name if self.native == "VARCHAR" else f"CAST({name} AS VARCHAR)"
+            # What a database keeps was written by whatever wrote it, and DuckDB does not look at all of the bytes.
+            return f'TRY(DECODE(ENCODE({text}))) COLLATE "C"' if self.is_database else text
         if self.kind is ColumnType.FLOAT:
             return f"CASE WHEN ISNAN({name}) THEN NULL ELSE {name} END"
         if self.kind is ColumnType.DATE:
@@ -85,7 +91,7 @@ class DuckDBColumn:
                 f"lower({self.name}) if case is all that differs, in a column without a collation."
             )
             raise no_user(self.name, hint)
-        if self.kind is ColumnType.OTHER and self.native not in _USERS_ONLY:
+        if self.is_only_there:
             hint = "Make it text or a number in the source, in one form for each person; in DuckDB, in a view."
             raise no_user(self.name, hint)
         return self.plain

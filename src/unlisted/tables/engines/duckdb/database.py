@@ -34,7 +34,7 @@ class Database:
     """A table or view in a DuckDB file, which is opened read-only."""
 
     named_by_first_line = False
-    knows_collations = True
+    is_database = True
 
     def __init__(self, path: str, table: str | None) -> None:
         if not table:

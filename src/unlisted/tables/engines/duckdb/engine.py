@@ -75,12 +75,12 @@ class Origin(Protocol):
         """Whether the names of columns could be a row, in a file without a header."""
 
     @property
-    def knows_collations(self) -> bool:
-        """Whether text columns could carry a collation other than the order of bytes."""
+    def is_database(self) -> bool:
+        """Whether it is a database of DuckDB's own, whose texts may carry a collation, or be no UTF-8."""
 
     @property
     def collated(self) -> frozenset[str]:
-        """Those text columns that do, so that different texts may be equal."""
+        """Those text columns that carry one, so that different texts may be equal."""
 
     def check(self) -> None:
         """Refuse what can be read only once and was."""
@@ -146,7 +146,7 @@ class DuckDBEngine:
 
     def _column(self, name: str, native: str) -> DuckDBColumn:
         origin = self._origin
-        return DuckDBColumn(name, native, origin.knows_collations, name in origin.collated)
+        return DuckDBColumn(name, native, origin.is_database, name in origin.collated)
 
     def key(self, text: str) -> str:
         """Return DuckDB's own 64-bit hash of a text.

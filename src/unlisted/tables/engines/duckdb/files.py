@@ -21,7 +21,7 @@ class Files(ABC):
 
     kind: str
     named_by_first_line = False
-    knows_collations = False
+    is_database = False
     collated: frozenset[str] = frozenset()
 
     def __init__(self, path: str) -> None:

@@ -29,7 +29,8 @@ from unlisted.tables.engines.duckdb.engine import DuckDBEngine, Opening, connect
 
 FRAME = "unlisted_frame"
 
-_LARGEST = 10**400
+_MOST_DIGITS = 400
+_LARGEST = 10**_MOST_DIGITS
 _SAID_AS_TEXT = (numbers.Number, decimal.Decimal, datetime.date, datetime.time, uuid.UUID)
 
 
@@ -52,7 +53,7 @@ class Frame:
     """A frame that can be read again and again: how its schema is read, and how its rows."""
 
     named_by_first_line = False
-    knows_collations = False
+    is_database = False
     collated: frozenset[str] = frozenset()
 
     def __init__(
@@ -194,10 +195,12 @@ def _tried(connection: duckdb.DuckDBPyConnection, fields: Sequence[pa.Field]) ->
 
 def _lazy_schema(frame: Any) -> pa.Schema:
     """Return the schema of a Polars LazyFrame, which plans it but runs nothing."""
-    # Plans fail in many ways, with messages that name what they are planned on.
+    from polars.exceptions import PanicException  # noqa: PLC0415 - only who has a Polars frame has Polars
+
+    # Plans fail in many ways, with messages that name what they are planned on. A panic is no Exception.
     try:
         return _reader(_without_categories(frame).clear().collect()).schema
-    except Exception:
+    except (Exception, PanicException):
         raise InvalidArgumentError("source", "LazyFrame", "a LazyFrame whose schema can be planned") from None
 
 
@@ -207,11 +210,31 @@ def _lazy_rows(frame: Any, columns: list[str]) -> pa.RecordBatchReader:
     schema = _reader(needed.clear().collect()).schema
 
     def batches() -> Iterator[pa.RecordBatch]:
-        parts = needed.collect_batches() if hasattr(needed, "collect_batches") else [needed.collect()]
-        for part in parts:
+        for part in _parts(needed):
             yield from pa.table(part).cast(schema).to_batches()
 
     return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _parts(frame: Any) -> Iterator[Any]:
+    """Run a Polars LazyFrame and yield its rows, part by part.
+
+    When its plan panics, Polars ends as if there were no more rows, and one row would have taken others with it.
+    So a row of our own comes last. If it does not come, that is an error.
+    """
+    import polars  # noqa: PLC0415 - only who has a Polars frame has Polars
+
+    if not hasattr(frame, "collect_batches"):
+        yield frame.collect()
+        return
+    is_last = max(frame.collect_schema().names(), key=len, default="") + "_is_last"
+    marked = frame.with_columns(polars.lit(False).alias(is_last))  # noqa: FBT003 - a value
+    last, has_ended = polars.LazyFrame({is_last: [True]}), False
+    for part in polars.concat([marked, last], how="diagonal").collect_batches():
+        has_ended = has_ended or bool(part[is_last].any())
+        yield part.filter(~part[is_last]).drop(is_last)
+    if not has_ended:
+        raise RuntimeError("the plan of a LazyFrame ended before its rows did")
 
 
 def _without_categories(frame: Any) -> Any:
@@ -282,7 +305,9 @@ def _same(value: object, text: str) -> str | None:
         return None
     if isinstance(value, complex) and value.imag == 0:
         value = value.real
+    if isinstance(value, decimal.Decimal) and value.adjusted() < -_MOST_DIGITS and value != 0:
+        return None
     if isinstance(value, numbers.Rational | float | decimal.Decimal | numbers.Real):
         # The exact number, whatever type holds it. One with very many digits would take very long to write.
-        return str(Fraction(value)) if -_LARGEST < value < _LARGEST else None  # type: ignore[operator, arg-type]
+        return str(Fraction(value)) if -_LARGEST < value < _LARGEST else None  # type: ignore[arg-type]
     return text

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unlisted.counts.readable import readable, readable_as
-from unlisted.tables.engines.duckdb.arrow import ROWS, careful, holds_others
-from unlisted.tables.engines.duckdb.columns import quoted
+from unlisted.tables.engines.duckdb.arrow import ROWS, careful, there
+from unlisted.tables.engines.duckdb.columns import DuckDBColumn, quoted
 from unlisted.tables.engines.duckdb.engine import Opening, connected, described
 from unlisted.tables.engines.duckdb.files import Files, listed
 from unlisted.tables.engines.duckdb.marks import Remembered
@@ -75,18 +75,17 @@ class Parquet(Files):
 
     def open_carefully(self, opening: Opening) -> str | None:
         """Let Arrow read the files, batch by batch, and DuckDB read what it says."""
-        columns = list(opening.columns)
+        native = {name: self.types()[name] for name in opening.columns}
         with _opened(self.files[0]) as file:
             stored = file.schema_arrow
-        schema = pa.schema([pa.field(name, _held(stored.field(name).type)) for name in columns])
+        schema = pa.schema([pa.field(name, _held(stored.field(name).type, native[name])) for name in native])
         opening.connection.register(FRAME, careful(schema, _batches(self.files, schema)))
         found = described(opening.connection, quoted(FRAME))
-        native = self.types()
         values = ", ".join(
             quoted(name)
-            if native[name] in (found[name], _UNKNOWN) or holds_others(schema.field(name).type)
+            if native[name] == found[name] or pa.types.is_boolean(schema.field(name).type)
             else f"TRY_CAST({quoted(name)} AS {native[name]}) AS {quoted(name)}"
-            for name in columns
+            for name in native
         )
         return f"(SELECT {values} FROM {quoted(FRAME)})"
 
@@ -100,7 +99,9 @@ def _batches(files: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch
 
 
 def _as_held(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    return column if holds_others(kind) else readable_as(readable(column), kind)
+    if pa.types.is_boolean(kind) and not pa.types.is_boolean(column.type):
+        return there(column)
+    return readable_as(readable(column), kind)
 
 
 def _opened(name: str) -> pq.ParquetFile:
@@ -120,13 +121,17 @@ def _opened(name: str) -> pq.ParquetFile:
     return pq.ParquetFile(name, metadata=metadata, coerce_int96_timestamp_unit="us")
 
 
-def _held(kind: pa.DataType) -> pa.DataType:
-    """Return the type in which DuckDB takes values that Arrow has read from a file."""
+def _held(kind: pa.DataType, native: str) -> pa.DataType:
+    """Return the type in which DuckDB takes values that Arrow has read from a file.
+
+    Of a type that is only there, or not, Arrow and DuckDB may have different ideas: an interval of DuckDB is
+    twelve bytes to Arrow. So whether it is there is all that is handed over.
+    """
+    if DuckDBColumn("", native, is_database=False, collated=False).is_only_there:
+        return pa.bool_()
     if pa.types.is_float16(kind):
         return pa.float32()
-    if pa.types.is_decimal256(kind) and not _is_long(kind):
-        return pa.decimal128(kind.precision, kind.scale)
-    return pa.string() if _is_long(kind) else kind
+    return pa.decimal128(kind.precision, kind.scale) if pa.types.is_decimal256(kind) else kind
 
 
 def _has_lookalikes(schema: pa.Schema) -> bool:

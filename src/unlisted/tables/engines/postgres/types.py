@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from unlisted.counts.readable import LONGEST_USER
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.dialect import quoted, within_calendar
 from unlisted.tables.engines.engine import no_user
@@ -120,7 +121,9 @@ class PostgresColumn:
             return f"RTRIM({self.plain()}, ' ')"
         if self.type_name == "citext":
             # As `=` of the extension does it: under the database's own collation, whatever the column's is.
-            return f'LOWER(CAST({column} AS VARCHAR) COLLATE "default") COLLATE "C"'
+            return _short(column, f'LOWER(CAST({column} AS VARCHAR) COLLATE "default") COLLATE "C"')
+        if self.type_name == "bytea":
+            return _short(column, self.plain())
         if self.kind is ColumnType.FLOAT:
             return f"CASE WHEN {column} = 0 THEN 0 ELSE {self.plain()} END"
         if self.type_name in _SAME_TEXT:
@@ -141,6 +144,15 @@ class PostgresColumn:
         scale = _UNDECLARED_SCALE
         fits = f"ABS({column}) < 1e{_DIGITS - scale} AND {column} = ROUND({column}, {scale})"
         return f"CAST(CASE WHEN {fits} THEN {column} END AS DECIMAL({_DIGITS}, {scale}))"
+
+
+def _short(column: str, said: str) -> str:
+    """Return what is said of a column, if it is short enough to be said: half a gigabyte of bytes is too much.
+
+    It may grow on the way, and is no user then either. So to say it again changes nothing.
+    """
+    is_short = f"STRLEN({column}) <= {LONGEST_USER}"
+    return f"CASE WHEN {is_short} THEN CASE WHEN STRLEN({said}) <= {LONGEST_USER} THEN {said} END END"
 
 
 def described(connection: psycopg.Connection[Any], source: str) -> Mapping[str, PostgresColumn]:

@@ -1,5 +1,5 @@
 -- users: bounded counts
-WITH "pairs" AS MATERIALIZED (SELECT DISTINCT "u", "i0" FROM (SELECT "u", "i0" FROM (SELECT "user" AS "u", "item" COLLATE "C" AS "i0" FROM "unlisted_database"."main"."rows" AS "unlisted_source") AS "rows" WHERE "u" IS NOT NULL AND "i0" IS NOT NULL AND STRLEN("i0") <= 1024) AS "good"),
+WITH "pairs" AS MATERIALIZED (SELECT DISTINCT "u", "i0" FROM (SELECT "u", "i0" FROM (SELECT "user" AS "u", TRY(DECODE(ENCODE("item"))) COLLATE "C" AS "i0" FROM "unlisted_database"."main"."rows" AS "unlisted_source") AS "rows" WHERE "u" IS NOT NULL AND "i0" IS NOT NULL AND STRLEN("i0") <= 1024) AS "good"),
 "heavy" AS MATERIALIZED (
     SELECT "u" AS "h", 'AAECAwQFBgcICQoLDA0ODw' || CAST(STRLEN(CAST("u" AS VARCHAR)) AS VARCHAR) || ':' || CAST("u" AS VARCHAR) || ':' AS "prefix" FROM "pairs" GROUP BY "u" HAVING COUNT(*) > 10
 ),
@@ -17,7 +17,7 @@ WITH "pairs" AS MATERIALIZED (SELECT DISTINCT "u", "i0" FROM (SELECT "u", "i0" F
 SELECT "i0", COUNT(*) AS "n" FROM "kept" GROUP BY "i0"
 
 -- users: the largest 1001
-SELECT "i0", "n" FROM (WITH "pairs" AS MATERIALIZED (SELECT DISTINCT "u", "i0" FROM (SELECT "u", "i0" FROM (SELECT "user" AS "u", "item" COLLATE "C" AS "i0" FROM "unlisted_database"."main"."rows" AS "unlisted_source") AS "rows" WHERE "u" IS NOT NULL AND "i0" IS NOT NULL AND STRLEN("i0") <= 1024) AS "good"),
+SELECT "i0", "n" FROM (WITH "pairs" AS MATERIALIZED (SELECT DISTINCT "u", "i0" FROM (SELECT "u", "i0" FROM (SELECT "user" AS "u", TRY(DECODE(ENCODE("item"))) COLLATE "C" AS "i0" FROM "unlisted_database"."main"."rows" AS "unlisted_source") AS "rows" WHERE "u" IS NOT NULL AND "i0" IS NOT NULL AND STRLEN("i0") <= 1024) AS "good"),
 "heavy" AS MATERIALIZED (
     SELECT "u" AS "h", 'AAECAwQFBgcICQoLDA0ODw' || CAST(STRLEN(CAST("u" AS VARCHAR)) AS VARCHAR) || ':' || CAST("u" AS VARCHAR) || ':' AS "prefix" FROM "pairs" GROUP BY "u" HAVING COUNT(*) > 10
 ),
@@ -47,7 +47,7 @@ SELECT "position", "i0" FROM (
 ) AS "ranked" JOIN "unlisted_wanted" ON "n" = "count" AND "rank" = "at"
 
 -- rows: bounded counts
-WITH "pairs" AS MATERIALIZED (SELECT "u", "i0", "i1", "z1", LEAST(COUNT(*), 3) AS "m" FROM (SELECT "u", "i0", "i1", CASE WHEN "i1" = 0 THEN CAST("i1" AS VARCHAR) LIKE '-%' ELSE FALSE END AS "z1" FROM (SELECT "user" AS "u", "item" COLLATE "C" AS "i0", CASE WHEN ISNAN("amount") THEN NULL ELSE "amount" END AS "i1" FROM (SELECT * FROM (SELECT "user" AS "user", "item" COLLATE "C" AS "item", CASE WHEN ISNAN("amount") THEN NULL ELSE "amount" END AS "amount", "age" AS "age" FROM "unlisted_database"."main"."rows") AS "plain" WHERE "age" >= 18) AS "unlisted_source") AS "rows" WHERE "u" IS NOT NULL AND "i0" IS NOT NULL AND "i1" IS NOT NULL AND STRLEN("i0") <= 1024) AS "good" GROUP BY "u", "i0", "i1", "z1"),
+WITH "pairs" AS MATERIALIZED (SELECT "u", "i0", "i1", "z1", LEAST(COUNT(*), 3) AS "m" FROM (SELECT "u", "i0", "i1", CASE WHEN "i1" = 0 THEN CAST("i1" AS VARCHAR) LIKE '-%' ELSE FALSE END AS "z1" FROM (SELECT "user" AS "u", TRY(DECODE(ENCODE("item"))) COLLATE "C" AS "i0", CASE WHEN ISNAN("amount") THEN NULL ELSE "amount" END AS "i1" FROM (SELECT * FROM (SELECT "user" AS "user", TRY(DECODE(ENCODE("item"))) COLLATE "C" AS "item", CASE WHEN ISNAN("amount") THEN NULL ELSE "amount" END AS "amount", "age" AS "age" FROM "unlisted_database"."main"."rows") AS "plain" WHERE "age" >= 18) AS "unlisted_source") AS "rows" WHERE "u" IS NOT NULL AND "i0" IS NOT NULL AND "i1" IS NOT NULL AND STRLEN("i0") <= 1024) AS "good" GROUP BY "u", "i0", "i1", "z1"),
 "heavy" AS MATERIALIZED (
     SELECT "u" AS "h", 'AAECAwQFBgcICQoLDA0ODw' || CAST(STRLEN(CAST("u" AS VARCHAR)) AS VARCHAR) || ':' || CAST("u" AS VARCHAR) || ':' AS "prefix" FROM "pairs" GROUP BY "u" HAVING COUNT(*) > 10
 ),
@@ -65,7 +65,7 @@ WITH "pairs" AS MATERIALIZED (SELECT "u", "i0", "i1", "z1", LEAST(COUNT(*), 3) A
 SELECT "i0", "i1", "z1", CAST(SUM("m") AS BIGINT) AS "n" FROM "kept" GROUP BY "i0", "i1", "z1"
 
 -- rows: the largest 1001
-SELECT "i0", CASE WHEN "z1" THEN -ABS("i1") ELSE "i1" END AS "i1", "n" FROM (WITH "pairs" AS MATERIALIZED (SELECT "u", "i0", "i1", "z1", LEAST(COUNT(*), 3) AS "m" FROM (SELECT "u", "i0", "i1", CASE WHEN "i1" = 0 THEN CAST("i1" AS VARCHAR) LIKE '-%' ELSE FALSE END AS "z1" FROM (SELECT "user" AS "u", "item" COLLATE "C" AS "i0", CASE WHEN ISNAN("amount") THEN NULL ELSE "amount" END AS "i1" FROM (SELECT * FROM (SELECT "user" AS "user", "item" COLLATE "C" AS "item", CASE WHEN ISNAN("amount") THEN NULL ELSE "amount" END AS "amount", "age" AS "age" FROM "unlisted_database"."main"."rows") AS "plain" WHERE "age" >= 18) AS "unlisted_source") AS "rows" WHERE "u" IS NOT NULL AND "i0" IS NOT NULL AND "i1" IS NOT NULL AND STRLEN("i0") <= 1024) AS "good" GROUP BY "u", "i0", "i1", "z1"),
+SELECT "i0", CASE WHEN "z1" THEN -ABS("i1") ELSE "i1" END AS "i1", "n" FROM (WITH "pairs" AS MATERIALIZED (SELECT "u", "i0", "i1", "z1", LEAST(COUNT(*), 3) AS "m" FROM (SELECT "u", "i0", "i1", CASE WHEN "i1" = 0 THEN CAST("i1" AS VARCHAR) LIKE '-%' ELSE FALSE END AS "z1" FROM (SELECT "user" AS "u", TRY(DECODE(ENCODE("item"))) COLLATE "C" AS "i0", CASE WHEN ISNAN("amount") THEN NULL ELSE "amount" END AS "i1" FROM (SELECT * FROM (SELECT "user" AS "user", TRY(DECODE(ENCODE("item"))) COLLATE "C" AS "item", CASE WHEN ISNAN("amount") THEN NULL ELSE "amount" END AS "amount", "age" AS "age" FROM "unlisted_database"."main"."rows") AS "plain" WHERE "age" >= 18) AS "unlisted_source") AS "rows" WHERE "u" IS NOT NULL AND "i0" IS NOT NULL AND "i1" IS NOT NULL AND STRLEN("i0") <= 1024) AS "good" GROUP BY "u", "i0", "i1", "z1"),
 "heavy" AS MATERIALIZED (
     SELECT "u" AS "h", 'AAECAwQFBgcICQoLDA0ODw' || CAST(STRLEN(CAST("u" AS VARCHAR)) AS VARCHAR) || ':' || CAST("u" AS VARCHAR) || ':' AS "prefix" FROM "pairs" GROUP BY "u" HAVING COUNT(*) > 10
 ),
@@ -95,10 +95,10 @@ SELECT "position", "i0", "i1" FROM (
 ) AS "ranked" JOIN "unlisted_wanted" ON "n" = "count" AND "rank" = "at"
 
 -- unbounded: bounded counts
-SELECT "i0", COUNT(*) AS "n" FROM (SELECT DISTINCT "u", "i0" FROM (SELECT "u", "i0" FROM (SELECT "user" AS "u", "item" COLLATE "C" AS "i0" FROM "unlisted_database"."main"."rows" AS "unlisted_source") AS "rows" WHERE "u" IS NOT NULL AND "i0" IS NOT NULL AND STRLEN("i0") <= 1024) AS "good") AS "pairs" GROUP BY "i0"
+SELECT "i0", COUNT(*) AS "n" FROM (SELECT DISTINCT "u", "i0" FROM (SELECT "u", "i0" FROM (SELECT "user" AS "u", TRY(DECODE(ENCODE("item"))) COLLATE "C" AS "i0" FROM "unlisted_database"."main"."rows" AS "unlisted_source") AS "rows" WHERE "u" IS NOT NULL AND "i0" IS NOT NULL AND STRLEN("i0") <= 1024) AS "good") AS "pairs" GROUP BY "i0"
 
 -- unbounded: the largest 1001
-SELECT "i0", "n" FROM (SELECT "i0", COUNT(*) AS "n" FROM (SELECT DISTINCT "u", "i0" FROM (SELECT "u", "i0" FROM (SELECT "user" AS "u", "item" COLLATE "C" AS "i0" FROM "unlisted_database"."main"."rows" AS "unlisted_source") AS "rows" WHERE "u" IS NOT NULL AND "i0" IS NOT NULL AND STRLEN("i0") <= 1024) AS "good") AS "pairs" GROUP BY "i0") AS "counts" ORDER BY "n" DESC, "i0" LIMIT 1001
+SELECT "i0", "n" FROM (SELECT "i0", COUNT(*) AS "n" FROM (SELECT DISTINCT "u", "i0" FROM (SELECT "u", "i0" FROM (SELECT "user" AS "u", TRY(DECODE(ENCODE("item"))) COLLATE "C" AS "i0" FROM "unlisted_database"."main"."rows" AS "unlisted_source") AS "rows" WHERE "u" IS NOT NULL AND "i0" IS NOT NULL AND STRLEN("i0") <= 1024) AS "good") AS "pairs" GROUP BY "i0") AS "counts" ORDER BY "n" DESC, "i0" LIMIT 1001
 
 -- unbounded: profile
 SELECT "n", COUNT(*) AS "labels" FROM "unlisted_bounded" WHERE "n" <= 25 GROUP BY "n"

@@ -1,7 +1,7 @@
 """From what the mechanism shows to a release: item columns, counts, error bars, and the plan they came from.
 
-A prefix of p nodes has the noise of p draws added up, which is a discrete Gaussian of p times the variance but for
-less than anyone could see. So a release reads like one of Algorithm 1 with that noise and the round's threshold.
+The noise of a round is a sum of many draws, which is a discrete Gaussian but for less than anyone could see. So a
+release reads like one of Algorithm 1 with that noise and the round's threshold.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unlisted.counts.whole_numbers import to_arrow
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.mechanism import Accuracy, Answer
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.noise import intervals
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.release.release import Release, item_columns
-from unlisted.streams.settings import ROUND, Settings
+from unlisted.streams.question import ROUND
+from unlisted.streams.settings import Settings
 
 
 def released(settings: Settings, number: int, answer: Answer) -> Release:
     """Return the release after a round."""
     assert answer.counts is not None  # a running histogram shows counts
     mechanism = settings.mechanism
-    prefix = _prefix(mechanism, mechanism.ones_after(number))
+    prefix = _about(settings, number)
     low, high = _ends(prefix, answer.counts)
     numbers = {"count": answer.counts, "low": low, "high": high}
     # An empty release looks the same whatever the labels are that it does not show.
@@ -49,25 +49,27 @@ def released(settings: Settings, number: int, answer: Answer) -> Release:
 
 def plan_of(settings: Settings, number: int) -> dict[str, Any]:
     """Return what was asked and how, as plain values, with threshold and noise of the release after a round."""
-    mechanism = settings.mechanism
-    draws = mechanism.ones_after(number)
-    prefix, expected = _prefix(mechanism, draws), _expected(mechanism, draws)
+    prefix = _about(settings, number)
+    expected = _expected(prefix)
     return {
         "mechanism": "running_histogram",
         "threshold": prefix.threshold,
-        "noise": f"{prefix.law}, of {draws} draws added up" if draws > 1 else f"{prefix.law}, of one draw",
+        "noise": settings.mechanism.noise_after(number).text,
         "question": "stream",
         "round": number,
         "rounds": settings.rounds,
         "release_every": settings.release_every,
         "display": settings.display,
         "unit": settings.unit,
+        "counted": settings.count,
         "rounds_per_user": settings.rounds_per_user,
+        "period": settings.period,
+        "per_period": settings.per_period,
         "user": settings.user,
         "items": list(settings.item),
-        "count": settings.question.count,
-        "items_per_user": settings.items_per_event,
-        "rows_per_item": settings.question.rows_per_item,
+        "count": settings.counts,
+        "items_per_user": settings.sensitivity.items,
+        "rows_per_item": settings.count_query.rows_per_item,
         "where": settings.where,
         "max_label_bytes": settings.max_label_bytes,
         "adjacency": "add_remove",
@@ -78,17 +80,23 @@ def plan_of(settings: Settings, number: int) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=256)
-def _prefix(mechanism: RunningHistogram, ones: int) -> ThresholdHistogram:
-    """Return Algorithm 1 with the noise and the threshold of a prefix of so many nodes."""
-    law = DiscreteGaussian(ones * mechanism.law.variance)
-    reach = Sensitivity(mechanism.sensitivity.items, mechanism.lowest_threshold)
-    return ThresholdHistogram(law, mechanism.thresholds[ones - 1], reach)
+def _about(settings: Settings, number: int) -> ThresholdHistogram:
+    """Return Algorithm 1 with about the noise and with the threshold of the release after a round."""
+    mechanism = settings.mechanism
+    items, alone = mechanism.sensitivity.items, mechanism.lowest_threshold
+    law, threshold = mechanism.noise_after(number).law, mechanism.threshold_after(number)
+    return _histogram(law, threshold, Sensitivity(items, min(alone, threshold)))
 
 
 @lru_cache(maxsize=256)
-def _expected(mechanism: RunningHistogram, ones: int) -> Accuracy:
-    return _prefix(mechanism, ones).accuracy()
+def _histogram(law: DiscreteGaussian, threshold: int, sensitivity: Sensitivity) -> ThresholdHistogram:
+    # Its law has tables, which rounds share.
+    return ThresholdHistogram(law, threshold, sensitivity)
+
+
+@lru_cache(maxsize=256)
+def _expected(prefix: ThresholdHistogram) -> Accuracy:
+    return prefix.accuracy()
 
 
 def _ends(prefix: ThresholdHistogram, shown: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
