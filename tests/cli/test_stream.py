@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def created(folder: Path, *words: object) -> Done:
-    unit = () if "--unit" in words else ("--unit", "event")
+    unit = () if "--unit" in words else ("--unit", "event", "--round-length", "1 day")
     return unlisted("stream", "create", folder, "--rounds", 6, "--items-per-event", 2, *BUDGET, *unit, *words)
 
 

@@ -23,7 +23,9 @@ from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.counts.weights import UNIT, Rerouting, Weighing, full_weight
 from unlisted.noise.keyed import NoiseKey
-from unlisted.streams.rounds import offered
+from unlisted.streams.contributions import Contributions
+from unlisted.streams.reading import offered
+from unlisted.streams.rounds import UserRound
 from unlisted.tables import counting
 from unlisted.tables.count_query import CountQuery
 from unlisted.tables.counting import count_all, count_top
@@ -139,15 +141,15 @@ def _found_then_counted(table: Table, where: str | None) -> Counts:
         return _dict(found.labels, found.counts)
 
 
-def _pushed(table: Table, where: str | None, unit: str) -> Counts:
+def _pushed(table: Table, where: str | None, **bounds: Any) -> Counts:
     """One round of a stream, bounded under its key."""
-    per_user = {"rounds_per_user": 2} if unit == "user" else {}
-    settings = brooks.settings(items_per_event=BOUND, unit=unit, where=where, **per_user)
+    settings = brooks.settings(where=where, **bounds)
     with offered(settings, _Opened(table), 1, KEY) as round_:
-        counts = _dict(round_.counts.labels, round_.counts.counts)
+        kept, _ = round_.within(Contributions.none(), 1)
+        counts = _dict(kept.labels, kept.counts)
         round_.digest()
-        if round_.people is not None and len(round_.people.tags):
-            fewer = round_.people.without(np.array([0], dtype=np.int64))
+        if isinstance(round_, UserRound) and len(round_.users):
+            fewer = round_.without(np.array([0], dtype=np.int64))
             lost = Counter(counts)
             lost.subtract(_dict(fewer.labels, fewer.counts))
             assert all(0 <= n <= 1 for n in lost.values()), "leaving one user out changed more than one"
@@ -179,8 +181,9 @@ MEASURES = {
         Measure("top_histogram", _top),
         Measure("labels", partial(_weighed, weighing=Weighing(BOUND)), each=full_weight(1)),
         Measure("found, then counted", _found_then_counted, items=None),
-        Measure("stream by events", partial(_pushed, unit="event")),
-        Measure("stream by users", partial(_pushed, unit="user")),
+        Measure("stream by events", partial(_pushed, unit="event", items_per_event=BOUND)),
+        Measure("stream by users", partial(_pushed, unit="user", rounds_per_user=2, items_per_event=BOUND)),
+        Measure("stream of first times", partial(_pushed, unit="user", items_per_user=BOUND)),
     )
 }
 

@@ -118,7 +118,8 @@ POSTGRES = named(
         "timestamptz",
         "other",
         DAYS,
-        {"infinity": "'infinity'", "last of all": "'294276-12-31'"},
+        {},
+        *nothing(infinity="'infinity'", last_of_all="'294276-12-31'", before_Christ="'0001-12-31 00:00+00 BC'"),
         same("zones", "'2021-01-01 00:00+00'", "'2021-01-01 05:00+05'"),
     ),
     kind(

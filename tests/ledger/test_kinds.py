@@ -216,7 +216,8 @@ class TestPaying:
     def test_a_stream_is_paid_in_mu_squared(self, tmp_path: Path, book: Ledger) -> None:
         account = book.open("ads", dataset="searches", budget=ul.Budget(mu_squared=1, delta=1e-6))
         asked = ul.Budget(rho="0.1", delta="1e-8")
-        told = {"rounds": 4, "items_per_event": 1, "unit": "event", "budget": asked, "account": account}
+        told = {"rounds": 4, "items_per_event": 1, "unit": "event", "round_length": "1 hour", "budget": asked}
+        told["account"] = account
         with pytest.raises(InvalidArgumentError, match="No μ² follows from a ρ alone"):
             ul.Stream.create(tmp_path / "correlated", **told)
         assert not (tmp_path / "correlated").exists()

@@ -68,8 +68,8 @@ class TestFloats:
         third, digits = Fraction(1, 3), 40
         charged, allowed = Amount.charge(ul.Guarantee(third, third)), Amount.allowance(third, third)
         # Written out here: nothing of the program says what is right.
-        assert (charged.rho, charged.delta) == (int("3" * (digits - 1) + "4"),) * 2
-        assert (allowed.rho, allowed.delta) == (int("3" * digits),) * 2
+        assert (charged.loss, charged.delta) == (int("3" * (digits - 1) + "4"),) * 2
+        assert (allowed.loss, allowed.delta) == (int("3" * digits),) * 2
         assert charged.texts == ("0." + "3" * (digits - 1) + "4",) * 2
         for part in ("rho", "delta"):
             assert third < getattr(charged.guarantee(), part) < third + UNIT
@@ -79,7 +79,7 @@ class TestFloats:
     @pytest.mark.parametrize(("rho", "delta"), [("1e-400", "0"), ("0", "1e-400")])
     def test_the_smallest_charge_of_either_kind_is_a_unit(self, rho: str, delta: str) -> None:
         found = Amount.charge(cost(rho, delta))
-        assert (found.rho, found.delta) == (int(rho != "0"), int(delta != "0"))
+        assert (found.loss, found.delta) == (int(rho != "0"), int(delta != "0"))
         assert not found.fits(Amount.allowance(Fraction(0), Fraction(0)))
 
     def test_no_column_of_the_store_can_hold_a_float(self) -> None:

@@ -56,3 +56,14 @@ def service(sources: Path, ledger_url: str, keys: dict[str, str]) -> Iterator[Ru
 def book(ledger_url: str) -> Iterator[Ledger]:
     with Ledger(ledger_url) as ledger:
         yield ledger
+
+
+@pytest.fixture
+def fresh_postgres(postgres_url: str) -> Iterator[str]:
+    """The URL of a new database, for a ledger of one test's own."""
+    name = f"ledger_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"'.encode())
+    yield f"{postgres_url.rsplit('/', 1)[0]}/{name}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())

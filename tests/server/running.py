@@ -173,9 +173,18 @@ def running(
     folder: Path, ledger_url: str, keys: Mapping[str, str], limits: Mapping[str, Any] = {}
 ) -> Iterator[Running]:
     """Start a service on the sources of a folder; stop it at the end."""
-    (folder / "unlisted.toml").write_text(config_text(limits))
+    with serving(folder, config_text(limits), {"TEST_LEDGER": ledger_url}, keys) as service:
+        yield service
+
+
+@contextmanager
+def serving(
+    folder: Path, config: str, environment: Mapping[str, str], keys: Mapping[str, str]
+) -> Iterator[Running]:
+    """Start a service with a configuration; stop it at the end."""
+    (folder / "unlisted.toml").write_text(config)
     command = [sys.executable, "-c", SERVE, "--config", str(folder / "unlisted.toml")]
-    environment = {**os.environ, "TEST_LEDGER": ledger_url, "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, **environment, "PYTHONUNBUFFERED": "1"}
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=environment)
     try:
@@ -198,7 +207,7 @@ def padded_to(seconds: float) -> Limits:
     With one, how fast the machine is would decide what is answered.
     """
     limits = Limits(pad_to=seconds, time_limit=seconds)
-    object.__setattr__(limits, "time_limit", None)
+    object.__setattr__(limits, "time_limit", float("inf"))
     return limits
 
 

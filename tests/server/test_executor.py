@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,8 +21,9 @@ from unlisted.errors import AccessError, ChargedFailureError, InvalidArgumentErr
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.stored_releases import stored_releases
 from unlisted.query.plan import Plan
+from unlisted.server import executor as executor_module
 from unlisted.server.config import Limits
-from unlisted.server.executor import Executor
+from unlisted.server.executor import Executor, Phase, Question
 
 ROWS = pa.table({"user": [f"user {n}" for n in range(200)], "query": ["tea"] * 200})
 PLAN = ul.table(ROWS, user="user").top("query", k=1, budget=ul.Budget(epsilon=1, delta="1e-8"))
@@ -111,7 +113,7 @@ def test_whoever_comes_when_too_many_wait_is_sent_away():
         await asyncio.sleep(0)
         with pytest.raises(AccessError, match="nothing was charged") as refused:
             await workers.answer(PLAN, None, nobody_leaves)
-        assert (refused.value.status, refused.value.retry_after) == (503, 1)
+        assert (refused.value.status, refused.value.retry_after) == (503, 2)
         go.set()
         found = list(await asyncio.gather(*first))
         await workers.close()
@@ -144,6 +146,140 @@ def test_a_question_that_never_began_is_not_charged():
     assert isinstance(stopped, ChargedFailureError)
     assert isinstance(waited, AccessError)
     assert "nothing was charged" in str(waited)
+
+
+async def occupied(executor: Executor, go: threading.Event) -> None:
+    """Let the only thread of an executor wait for a sign."""
+    began = threading.Event()
+
+    def wait() -> None:
+        began.set()
+        go.wait(PATIENCE_SECONDS)
+
+    executor._threads.submit(wait)
+    await asyncio.to_thread(began.wait, PATIENCE_SECONDS)
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger(tmp_path / "budget.db") as ledger:
+        ledger.open("ads", dataset="searches", budget=ul.Budget(rho=1, delta="1e-6"))
+        yield ledger
+
+
+def kinds(book: Ledger) -> list[str]:
+    return [one.kind for one in book.history()]
+
+
+def test_the_time_limit_runs_from_the_engines_start(monkeypatch: pytest.MonkeyPatch):
+    """However long a question waited, it has all of its time when its engine starts."""
+    now = [1000.0]
+    monkeypatch.setattr(executor_module.time, "monotonic", lambda: now[0])
+
+    async def ask() -> None:
+        question = Question(threading.Event(), None)
+        now[0] += 50
+        assert question.remaining(60) == 10
+        assert question.enter(Phase.PREPARING)
+        now[0] += 50
+        assert question.enter(Phase.RESERVING)
+        now[0] += 50
+        assert question.enter(Phase.RUNNING)
+        assert question.remaining(60) == 60
+        now[0] += 50
+        assert question.remaining(60) == 10
+
+    asyncio.run(ask())
+
+
+def test_who_waits_too_long_is_sent_away_before_anything_is_reserved(book: Ledger):
+    go = threading.Event()
+
+    async def ask() -> None:
+        executor = Executor(Limits(questions_at_once=1, wait_limit=0.05))
+        await occupied(executor, go)
+        with pytest.raises(AccessError, match=r"wait too long.*nothing was charged") as refused:
+            await executor.answer(PLAN.paid_by(book.account("ads")), None, nobody_leaves)
+        assert refused.value.status == 503
+        assert refused.value.retry_after is not None
+        go.set()
+        await executor.close()
+
+    asyncio.run(ask())
+    assert "reserved" not in kinds(book)
+
+
+class LeftWhile:
+    """An account whose caller leaves while the ledger writes: at the reservation, or at the end."""
+
+    def __init__(self, account: Any, when: str) -> None:
+        self._account, self._when = account, when
+        self.loop, self.left = asyncio.get_running_loop(), asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._account, name)
+
+    def pay(self, bill: Any, deliver: Any, key: str | None = None) -> Any:
+        def delivered() -> Any:
+            made = deliver()
+            self._leave("settling")
+            return made
+
+        self._leave("reserving")
+        return self._account.pay(bill, delivered, key)
+
+    def _leave(self, when: str) -> None:
+        if when == self._when:
+            self.loop.call_soon_threadsafe(self.left.set)
+            time.sleep(0.3)  # in which the question would be given up, were it possible now
+
+
+@pytest.mark.parametrize("when", ["reserving", "settling"])
+def test_an_answer_that_is_being_stored_is_never_called_failed(book: Ledger, when: str):
+    async def ask() -> ul.Release:
+        executor, account = Executor(Limits()), LeftWhile(book.account("ads"), when)
+        found = await executor.answer(PLAN.paid_by(account), None, account.left.wait)
+        await executor.close()
+        return found
+
+    release = asyncio.run(ask())
+    assert release.stamp is not None
+    assert kinds(book)[-2:] == ["reserved", "settled"]
+
+
+def test_what_was_called_failed_is_never_stored(book: Ledger):
+    """An engine that cannot be stopped comes to its end after the caller was told that it failed."""
+    began, go = threading.Event(), threading.Event()
+
+    def work() -> None:
+        began.set()
+        go.wait(PATIENCE_SECONDS)
+
+    async def ask() -> None:
+        executor, leave = Executor(Limits()), asyncio.Event()
+        plan = counting_after(work).paid_by(book.account("ads"))
+        asked = asyncio.ensure_future(executor.answer(plan, None, leave.wait))
+        await asyncio.to_thread(began.wait, PATIENCE_SECONDS)
+        leave.set()
+        with pytest.raises(ChargedFailureError):
+            await asked
+        assert kinds(book)[-1] == "reserved"
+        go.set()
+        await executor.close()
+
+    asyncio.run(ask())
+    assert kinds(book)[-2:] == ["reserved", "forfeited"]
+    assert list(stored_releases(book, "searches", None)) == []
+
+
+def test_a_service_that_stops_takes_no_more_questions():
+    async def ask() -> None:
+        executor = Executor(Limits())
+        await executor.close()
+        with pytest.raises(AccessError, match="nothing was charged"):
+            await executor.answer(PLAN, None, nobody_leaves)
+
+    asyncio.run(ask())
 
 
 def test_what_nobody_foresaw_counts_as_charged_and_tells_nothing():
@@ -199,21 +335,17 @@ def test_with_a_fixed_time_the_ledger_hears_of_the_end_no_sooner(
         assert min([datetime.fromisoformat(ended.time), *times]) >= stopped, "neither tells when it was counted"
 
 
-def test_with_a_fixed_time_a_caller_who_leaves_changes_nothing_in_the_books(tmp_path: Path):
-    async def at_once() -> None:
-        return
-
-    async def ask(plan: Plan) -> ul.Release:
-        workers = Executor(padded_to(0.5))
-        found = await workers.answer(plan, None, at_once)
-        await workers.close()
+def test_with_a_fixed_time_a_caller_who_leaves_changes_nothing_in_the_books(book: Ledger):
+    async def ask() -> ul.Release:
+        executor, loop, left = Executor(padded_to(0.5)), asyncio.get_running_loop(), asyncio.Event()
+        plan = counting_after(lambda: loop.call_soon_threadsafe(left.set)).paid_by(book.account("ads"))
+        found = await executor.answer(plan, None, left.wait)
+        assert left.is_set()
+        await executor.close()
         return found
 
-    with Ledger(tmp_path / "budget.db") as ledger:
-        account = ledger.open("ads", dataset="searches", budget=ul.Budget(rho=1, delta="1e-6"))
-        found = asyncio.run(ask(PLAN.paid_by(account)))
-        assert found.stamp is not None
-        assert [one.kind for one in ledger.history()][-2:] == ["reserved", "settled"]
+    assert asyncio.run(ask()).stamp is not None
+    assert kinds(book)[-2:] == ["reserved", "settled"]
 
 
 def test_a_service_that_stops_does_not_wait_for_the_fixed_time(tmp_path: Path):

@@ -12,10 +12,12 @@ import unlisted as ul
 from unlisted.errors import AccessError, InvalidArgumentError
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import keys as key_table
+from unlisted.ledger.store import Store
 from unlisted.server.auth import KeyRing, key_id
 from unlisted.server.config import Config
 from unlisted.server.limits import LONGEST_WAIT, PATIENCE_WITH_A_KEY, PATIENCE_WITH_AN_ADDRESS, Lockout, RateLimit
 from unlisted.server.query_service import QueryService
+from unlisted.server.shared_state import make_tables
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -90,6 +92,14 @@ def test_names_and_roles_are_checked(ring: KeyRing, name, role):
         ring.create(name, role)
 
 
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    found = Store(tmp_path / "shared.db")
+    make_tables(found)
+    yield found
+    found.close()
+
+
 class Clock:
     """A clock that is turned by hand."""
 
@@ -109,9 +119,9 @@ def wait_of(lockout: Lockout, address: str, key: str) -> int:
     return 0
 
 
-def test_each_wrong_key_after_the_first_few_doubles_the_wait():
+def test_each_wrong_key_after_the_first_few_doubles_the_wait(store: Store):
     clock = Clock()
-    lockout, key = Lockout(clock), "ul_0123456789ab_" + "A" * 43
+    lockout, key = Lockout(store, clock), "ul_0123456789ab_" + "A" * 43
     waits = []
     for _ in range(PATIENCE_WITH_A_KEY + 14):
         lockout.failed("here", key)
@@ -126,8 +136,8 @@ def test_each_wrong_key_after_the_first_few_doubles_the_wait():
     assert wait_of(lockout, "here", key) == 0, "whoever kept still starts anew"
 
 
-def test_another_key_and_another_address_are_not_held_up():
-    lockout = Lockout(Clock())
+def test_another_key_and_another_address_are_not_held_up(store: Store):
+    lockout = Lockout(store, Clock())
     for _ in range(PATIENCE_WITH_A_KEY):
         lockout.failed("here", "ul_0123456789ab_" + "A" * 43)
     assert wait_of(lockout, "here", "ul_0123456789ab_" + "B" * 43) > 0
@@ -135,20 +145,20 @@ def test_another_key_and_another_address_are_not_held_up():
     assert wait_of(lockout, "there", "ul_0123456789ab_" + "A" * 43) == 0
 
 
-def test_trying_many_names_of_keys_does_not_help():
-    lockout = Lockout(Clock())
+def test_trying_many_names_of_keys_does_not_help(store: Store):
+    lockout = Lockout(store, Clock())
     for number in range(PATIENCE_WITH_AN_ADDRESS):
         lockout.failed("here", f"ul_{number:012x}_" + "A" * 43)
     assert wait_of(lockout, "here", "ul_ba9876543210_" + "A" * 43) > 0
 
 
-def test_a_right_key_does_not_wait_for_the_wrong_ones_of_its_address(tmp_path: Path):
+def test_a_right_key_does_not_wait_for_the_wrong_ones_of_its_address(store: Store, tmp_path: Path):
     with Ledger(tmp_path / "budget.db") as ledger:
         service, right = (
             QueryService(Config(str(tmp_path / "budget.db"), {}), ledger),
             KeyRing(ledger).create("Ana"),
         )
-        service._lockout = Lockout(Clock())
+        service._lockout = Lockout(store, Clock())
         wrong = f"ul_{key_id(right)}_" + "A" * 43
         statuses = []
         for number in range(PATIENCE_WITH_AN_ADDRESS):
@@ -160,8 +170,8 @@ def test_a_right_key_does_not_wait_for_the_wrong_ones_of_its_address(tmp_path: P
         assert service.enter(right, "here").name == "Ana"
 
 
-def test_a_right_key_forgives_its_own_failures():
-    lockout, key = Lockout(Clock()), "ul_0123456789ab_" + "A" * 43
+def test_a_right_key_forgives_its_own_failures(store: Store):
+    lockout, key = Lockout(store, Clock()), "ul_0123456789ab_" + "A" * 43
     for _ in range(PATIENCE_WITH_A_KEY - 1):
         lockout.failed("here", key)
     lockout.passed("here", key)
@@ -169,16 +179,51 @@ def test_a_right_key_forgives_its_own_failures():
     assert wait_of(lockout, "here", key) == 0
 
 
-def test_a_rate_is_kept_and_comes_back_with_time():
+def take(rates: RateLimit, key: str) -> None:
+    """Count a request as a route does."""
+    if not rates.take(key):
+        rates.wait_for(key)
+
+
+def test_a_rate_is_kept_and_comes_back_with_time(store: Store):
     clock = Clock()
-    rates = RateLimit(60, clock)
+    rates = RateLimit(60, store, clock)
     for _ in range(10):
-        rates.take("a")
+        take(rates, "a")
     with pytest.raises(AccessError, match="Wait 1 s") as refused:
-        rates.take("a")
+        take(rates, "a")
     assert (refused.value.status, refused.value.retry_after) == (429, 1)
-    rates.take("b")
+    take(rates, "b")
     clock.now += 1.5
-    rates.take("a")
-    with pytest.raises(AccessError):
-        rates.take("a")
+    take(rates, "a")
+
+
+def test_two_servers_share_the_rate_of_a_key(store: Store):
+    """Together they let through what one would, and no more; neither asks the store for each request."""
+    clock = Clock()
+    here, there = RateLimit(600, store, clock), RateLimit(600, store, clock)
+    passed, asked = 0, 0
+
+    def pass_many() -> None:
+        nonlocal passed, asked
+        for number in range(1000):
+            rates = here if number % 2 else there
+            if not rates.take("a"):
+                asked += 1
+                rates.wait_for("a")
+            passed += 1
+
+    with pytest.raises(AccessError, match="Too many requests"):
+        pass_many()
+    assert 100 - 10 <= passed <= 100, "a server may still hold tokens that it did not need"
+    assert asked <= passed / 10 + 2
+
+
+def test_two_servers_share_lockouts(store: Store):
+    clock, key = Clock(), "ul_0123456789ab_" + "A" * 43
+    here, there = Lockout(store, clock), Lockout(store, clock)
+    for number in range(PATIENCE_WITH_A_KEY):
+        (here if number % 2 else there).failed("here", key)
+    assert wait_of(here, "here", key) == wait_of(there, "here", key) == 2
+    there.passed("here", key)
+    assert wait_of(here, "here", key) == 0

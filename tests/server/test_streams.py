@@ -147,9 +147,7 @@ class TestWhoPaidForAStream:
 
     def test_one_that_protects_less_is_refused(self, ledger: Ledger, tmp_path: Path):
         pushed(tmp_path / "stream")
-        with pytest.raises(
-            InvalidArgumentError, match=r"protects user in one round.+ that protects 'user', as the"
-        ):
+        with pytest.raises(InvalidArgumentError, match=r"protects user in 1 day.+ that protects 'user', as the"):
             start(ledger, tmp_path / "stream")
 
     def test_one_of_a_new_data_set_is_refused_and_nothing_is_written(self, tmp_path: Path):
@@ -172,7 +170,13 @@ class TestWhoPaidForAStream:
 
 def pushed(folder: Path, **how: Any) -> None:
     """Make a stream of one round."""
-    how = {"unit": "event", "items_per_event": 1, "budget": ul.Budget(rho="0.1", delta="1e-7"), **how}
+    how = {
+        "unit": "event",
+        "round_length": "1 day",
+        "items_per_event": 1,
+        "budget": ul.Budget(rho="0.1", delta="1e-7"),
+        **how,
+    }
     stream = Stream.create(folder, rounds=4, **how)
     stream.push(pa.table({"user": ["a"], "item": ["soup"]}))
 

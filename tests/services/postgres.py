@@ -14,6 +14,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,6 +65,7 @@ def running_server(*, durable: bool = False) -> Iterator[str]:
         run("initdb", "--auth=scram-sha-256", f"--pwfile={password_file}", f"--username={OWNER}",
             "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync")  # fmt: skip
         port = _free_port()
+        watcher = _watch(home)
         run(
             "pg_ctl",
             "--wait",
@@ -76,8 +78,34 @@ def running_server(*, durable: bool = False) -> Iterator[str]:
             yield f"postgresql://{OWNER}:{PASSWORD}@127.0.0.1:{port}/postgres"
         finally:
             run("pg_ctl", "--wait", "--timeout=600", "--mode=immediate", "stop")
+            watcher.communicate()
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+_WATCHER = """
+import os, pathlib, shutil, signal, sys, time
+sys.stdin.read()
+home = pathlib.Path(sys.argv[1])
+try:
+    server = int((home / "data" / "postmaster.pid").read_text().split()[0])
+    os.kill(server, signal.SIGQUIT)
+    while pathlib.Path(f"/proc/{server}").exists():
+        time.sleep(0.1)
+except (OSError, ValueError):
+    pass
+shutil.rmtree(home, ignore_errors=True)
+"""
+
+
+def _watch(home: Path) -> subprocess.Popen[bytes]:
+    """Start a process that ends the server when we are gone, however we went: a killed run leaves none behind.
+
+    It waits for the end of its input, which the operating system closes when we die.
+    """
+    quiet = subprocess.DEVNULL
+    command = [sys.executable, "-c", _WATCHER, str(home)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, start_new_session=True)
 
 
 def _programs() -> Path | None:

@@ -44,7 +44,7 @@ def settings(**changed: Any) -> Settings:
     if "items_per_user" in changed:
         fields["items_per_event"] = None
     lowest = (fields["rounds_per_user"] or 1) * fields["count_per_item"]
-    steps = fields["rounds"] // fields["release_every"]
+    steps = fields.get("window", fields["rounds"]) // fields["release_every"]
     threshold = fields.pop("threshold", lowest + 3)
     if fields["noise"] == "tree":
         return Settings(**{"thresholds": (threshold,) * largest_popcount(steps), **fields})

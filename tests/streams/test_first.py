@@ -32,7 +32,7 @@ def people(path: Path, **changed: Any) -> Stream:
 
 def totals(stream: Stream) -> Counter[str]:
     """What was counted, shown or not."""
-    running = stream._folder.saved(stream.settings.mechanism, stream._key).running
+    running = stream._folder.saved(stream.settings, stream._key).running
     names = running.labels.take(np.arange(len(running.labels))).to_pylist()
     return Counter(dict(zip(names, running.totals.tolist(), strict=True)))
 

@@ -11,7 +11,13 @@ import unlisted as ul
 from unlisted.errors import BudgetRefusedError, InvalidArgumentError, StreamError
 from unlisted.streams.stream import Stream
 
-ASKED = {"rounds": 7, "unit": "event", "items_per_event": 1, "budget": ul.Budget(rho="0.3", delta="1e-7")}
+ASKED = {
+    "rounds": 7,
+    "unit": "event",
+    "round_length": "1 day",
+    "items_per_event": 1,
+    "budget": ul.Budget(rho="0.3", delta="1e-7"),
+}
 
 
 def test_the_whole_life_is_charged_once(tmp_path: Path) -> None:
@@ -80,3 +86,41 @@ def test_a_stream_that_was_paid_for_and_is_gone_is_not_made_anew(tmp_path: Path)
             Stream.create(tmp_path / "s", **ASKED, account=account)
         assert account.balance().account.used == spent
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
+
+
+def test_hours_and_days_are_different_events(tmp_path: Path) -> None:
+    """What protects an hour says little about a day: a data set that pays for one does not pay for the other."""
+    with ul.Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.open("ads", dataset="searches", budget=ul.Budget(rho=1, delta="1e-6"))
+        with pytest.raises(InvalidArgumentError, match=r"round_length is missing.+same events"):
+            Stream.create(tmp_path / "s", **ASKED | {"round_length": None}, account=account)
+        Stream.create(tmp_path / "hourly", **ASKED | {"round_length": "60 minutes"}, account=account)
+        Stream.create(tmp_path / "also hourly", **ASKED | {"round_length": "1h"}, account=account)
+        spent = account.balance().account.used
+        with pytest.raises(InvalidArgumentError, match="user in 1 hour"):
+            Stream.create(tmp_path / "daily", **ASKED, account=account)
+        assert account.balance().account.used == spent
+    assert not (tmp_path / "daily").exists()
+
+
+def test_a_histogram_and_a_stream_share_a_data_set(tmp_path: Path) -> None:
+    """Both protect the same users of the same source, so one budget pays for both, whichever came first."""
+    rows = tmp_path / "visits.csv"
+    rows.write_text("user,item\n" + "".join(f"{user},soup\n" for user in range(200)))
+    for order in ("histogram first", "stream first"):
+        with ul.Ledger(tmp_path / f"{order}.db") as ledger:
+            account = ledger.open("ads", dataset="visits", budget=ul.Budget(rho=1, delta="1e-6"))
+            budget = ul.Budget(rho="0.3", delta="1e-7")
+            asked = {"rounds": 7, "unit": "user", "items_per_user": 3, "budget": budget, "source": str(rows)}
+
+            def histogram(account: object = account, budget: object = budget) -> None:
+                table = ul.table(rows, user="user")
+                table.histogram("item", budget=budget, items_per_user=3, account=account).run()
+
+            if order == "histogram first":
+                histogram()
+            stream = Stream.create(tmp_path / order, **asked, account=account)
+            assert stream.push(rows) is not None
+            if order == "stream first":
+                histogram()
+            assert 0.5 < float(account.balance().account.used.guarantee().rho) <= 0.61

@@ -13,6 +13,7 @@ byte, at no cost.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -34,7 +35,8 @@ from unlisted.ledger.group_commit import Booking, Value
 from unlisted.ledger.leases import forfeit, give_up, has_room, new_owner, settle
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.state import Balance, Held
-from unlisted.ledger.stored_releases import answered_before, is_stored
+from unlisted.ledger.store import StoreError
+from unlisted.ledger.stored_releases import answered_before, is_stored, settled_as
 from unlisted.ledger.terms import Terms
 from unlisted.ledger.transaction import Change, asked_question, key_digest
 from unlisted.privacy.accounting import Accounting
@@ -188,17 +190,34 @@ class Account:
 
     def _settle(self, begun: _Begun, concerns: frozenset[Hashable], release: bytes, used: Guarantee) -> Paid:
         amount = Amount.charge(used, self.accounting)
+        # An answer is worth some patience with a store that went away for a moment.
+        for seconds in (*_BETWEEN_SETTLINGS, None):
+            try:
+                # If somebody found the reservation abandoned and forfeited it meanwhile, the writing fails: it
+                # changes open questions only. Also if it was written before, and nobody could say so.
+                entry = self._book(concerns, lambda change: self._settled(change, begun, amount, release))
+            except LedgerError as failure:
+                may_pass = isinstance(failure, StoreError | UncertainError)
+                if (paid := self._stored(begun.number)) is not None:
+                    return paid
+                if may_pass and seconds is not None:
+                    time.sleep(seconds)
+                    continue
+                # The answer was drawn and cannot be stored: it is charged and lost.
+                raise ChargedFailureError from None
+            if entry is None:
+                # Others failed meanwhile, and whether this one did too is not to be told.
+                raise ChargedFailureError
+            return Paid(release, self.dataset, self.name, entry.number, entry.hash)
+        raise ChargedFailureError
+
+    def _stored(self, number: int) -> Paid | None:
+        """Return the answer that a reservation ended with, if it can be found: then it did not fail."""
         try:
-            # If somebody found the reservation abandoned and forfeited it meanwhile, the writing fails: it changes
-            # open questions only.
-            entry = self._book(concerns, lambda change: self._settled(change, begun, amount, release))
+            with self.ledger.store.reading() as connection:
+                return settled_as(connection, self.dataset, number)
         except LedgerError:
-            # The answer was drawn and cannot be stored: it is charged and lost.
-            raise ChargedFailureError from None
-        if entry is None:
-            # Others failed meanwhile, and whether this one did too is not to be told.
-            raise ChargedFailureError
-        return Paid(release, self.dataset, self.name, entry.number, entry.hash)
+            return None
 
     def _forfeit(self, number: int, concerns: frozenset[Hashable], owner: str) -> None:
         """Say that a reservation stays spent. If that cannot be written it stays reserved, which is the same."""
@@ -231,3 +250,5 @@ class _Begun:
 
 _Outcome = Paid | _Begun | BudgetRefusedError
 _LOOKS = 3
+_BETWEEN_SETTLINGS = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds until the store is asked again to keep an answer."""

@@ -17,7 +17,7 @@ from unlisted.ledger.entries import Entry, canonical
 from unlisted.ledger.group_commit import Booker, Booking, Value
 from unlisted.ledger.leases import Running, abandoned, for_account, for_dataset, forfeit
 from unlisted.ledger.state import AccountState, DatasetState, State
-from unlisted.ledger.store import Store
+from unlisted.ledger.store import PATIENCE_SECONDS, Store
 from unlisted.ledger.terms import AnyBudget, Terms, accounting_of, amount_of
 from unlisted.ledger.transaction import Change, write
 from unlisted.privacy.accounting import ZCDP, Accounting
@@ -42,13 +42,20 @@ class Ledger:
     """
 
     def __init__(
-        self, url: str | os.PathLike[str], *, create: bool = True, read_only: bool = False, clock: Clock = _now
+        self,
+        url: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        read_only: bool = False,
+        clock: Clock = _now,
+        timeout: float = PATIENCE_SECONDS,
     ) -> None:
         """Open a ledger: a path, or a PostgreSQL URL.
 
         Without `create` it must be there already; with `read_only` too, and then it need not be writable.
+        `timeout` is how many seconds a lock, or a server that does not answer, is waited for.
         """
-        self.store = Store(url, create=create, read_only=read_only)
+        self.store = Store(url, create=create, read_only=read_only, timeout=timeout)
         self._clock = clock
         self._booker = Booker(self.store, self.now)
         self.running = Running()
@@ -246,6 +253,11 @@ class Ledger:
         """Return what happened, oldest first within each data set."""
         with self.store.reading() as connection:
             return [entry for entry, _ in rows.read_entries(connection, dataset, account)]
+
+    def history_page(self, dataset: str, account: str | None, page: rows.Page) -> list[Entry]:
+        """Return a part of what happened to a data set, or to one account of it."""
+        with self.store.reading() as connection:
+            return [entry for entry, _ in rows.read_entries(connection, dataset, account, page)]
 
     def export_lines(self) -> Iterator[str]:
         """Yield every entry with its hash as one line of JSON, in order. Equal histories give equal lines."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Generator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, wraps
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -98,8 +98,29 @@ def read_accounts(connection: Connection, dataset: str | None = None) -> list[tu
     return [(row.dataset, _account(row)) for row in connection.execute(query)]
 
 
+@dataclass(frozen=True)
+class Page:
+    """A part of a data set's entries: at most so many, after or before one of them, of some kinds or of all."""
+
+    most: int
+    after: int = 0
+    before: int | None = None
+    kinds: tuple[str, ...] = ()
+    newest_first: bool = False
+
+    def of(self, query: sa.Select[Any]) -> sa.Select[Any]:
+        """Return what a query finds on this page."""
+        query = query.where(entries.c.number > self.after)
+        if self.before is not None:
+            query = query.where(entries.c.number < self.before)
+        if self.kinds:
+            query = query.where(entries.c.kind.in_(self.kinds))
+        order = entries.c.number.desc() if self.newest_first else entries.c.number
+        return query.order_by(None).order_by(order).limit(self.most)
+
+
 def read_entries(
-    connection: Connection, dataset: str | None = None, account: str | None = None
+    connection: Connection, dataset: str | None = None, account: str | None = None, page: Page | None = None
 ) -> Generator[tuple[Entry, str], None, None]:
     """Read entries in the order they were written, each with the hash that the store holds for it."""
     query = (
@@ -111,6 +132,8 @@ def read_entries(
         query = query.where(entries.c.dataset == dataset)
     if account is not None:
         query = query.where(entries.c.account == account)
+    if page is not None:
+        query = page.of(query)
     with connection.execute(query, execution_options={"yield_per": 10_000}) as rows:
         for row in rows:
             yield _entry(row), row.hash

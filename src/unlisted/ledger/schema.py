@@ -81,6 +81,7 @@ entries = sa.Table(
     sa.Column("body", sa.Text, nullable=False),
     sa.Column("previous", sa.Text, nullable=False),
     sa.Column("hash", sa.Text, nullable=False),
+    sa.Index("unlisted_entries_pages", "dataset", "account", "number"),
 )
 
 questions = sa.Table(
@@ -103,6 +104,8 @@ questions = sa.Table(
     sa.Index("unlisted_questions_repeats", "account", "question", "version"),
     sa.Index("unlisted_questions_keys", "account", "idempotency_key"),
     sa.Index("unlisted_questions_open", "dataset", "state"),
+    sa.Index("unlisted_questions_pages", "dataset", "entry"),
+    sa.Index("unlisted_questions_own_pages", "dataset", "account", "entry"),
 )
 
 keys = sa.Table(
@@ -154,6 +157,13 @@ def _count_failures(connection: Connection) -> None:
         connection.execute(table.update().values(questions_open=still_open.scalar_subquery()))
 
 
+def _index_pages(connection: Connection) -> None:
+    """Let a page of a long history be found without reading all of it."""
+    for table in (entries, questions):
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)
+
+
 def _name_kinds(connection: Connection) -> None:
     """Add what a data set counts. What was opened before counts ρ."""
     there = {column["name"] for column in sa.inspect(connection).get_columns(datasets.name)}
@@ -166,7 +176,8 @@ STEPS: tuple[tuple[str, Callable[[Connection], None]], ...] = (
     ("1 create tables", _create_tables),
     ("2 create keys", _create_keys),
     ("3 count failures", _count_failures),
-    ("4 name kinds", _name_kinds),
+    ("4 index pages", _index_pages),
+    ("5 name kinds", _name_kinds),
 )
 """Named steps, in order. A step that was released is never changed; new ones are added at the end."""
 

@@ -20,16 +20,33 @@ from sqlalchemy import Connection, event
 
 from unlisted.errors import InvalidArgumentError, LedgerError, MissingExtraError, UncertainError
 from unlisted.ledger.schema import migrate, migrations, newest_known
+from unlisted.tables.server_timeouts import answering_within
 
-_PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 120.0
+_CONNECT_SECONDS = 10
 _CREATION_LOCK = sa.text("SELECT pg_advisory_xact_lock(hashtext('unlisted'))")
+
+
+class StoreError(LedgerError):
+    """The store did not do as asked this time; it may do so later."""
 
 
 class Store:
     """Transactions on one ledger. Safe to share between threads, and to use in a forked child."""
 
-    def __init__(self, url: str | os.PathLike[str], *, create: bool = True, read_only: bool = False) -> None:
-        """Open a store: made where it is missing, unless it must be there or must not be written to."""
+    def __init__(
+        self,
+        url: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        read_only: bool = False,
+        timeout: float = PATIENCE_SECONDS,
+    ) -> None:
+        """Open a store: made where it is missing, unless it must be there or must not be written to.
+
+        `timeout` is how many seconds a lock, or a server that does not answer, is waited for.
+        """
+        self._timeout = timeout
         self._url = _store_url(os.fspath(url))
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self._read_only = read_only
@@ -73,7 +90,7 @@ class Store:
         if self._read_only:
             raise LedgerError("The ledger was opened to be read only. Nothing was written.")
         if not self.is_sqlite:
-            with _plainly(), self._engine.connect() as connection, _transaction(connection):
+            with _plainly(), self._connected() as connection, _transaction(connection):
                 if creates:
                     connection.execute(_CREATION_LOCK)
                 yield connection
@@ -88,10 +105,21 @@ class Store:
     def reading(self) -> Iterator[Connection]:
         """Open a transaction that sees one state of the store."""
         self._after_fork()
-        with _plainly(), self._engine.connect() as raw:
+        with _plainly(), self._connected() as raw:
             level = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
             connection = raw.execution_options(**level)
             with connection.begin():
+                yield connection
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        """Lend a connection; a server that does not answer in time counts as gone."""
+        with self._engine.connect() as connection:
+            if self.is_sqlite:
+                yield connection
+                return
+            driver: Any = connection.connection.driver_connection
+            with answering_within(self._timeout, driver.fileno):
                 yield connection
 
     def close(self) -> None:
@@ -109,10 +137,16 @@ class Store:
         if not self.is_sqlite:
             try:
                 # All connections are kept: a new one logs in, and has the server plan every statement, anew.
-                return sa.create_engine(url, pool_size=16, max_overflow=0, pool_timeout=_PATIENCE_SECONDS)
+                return sa.create_engine(
+                    url,
+                    pool_size=16,
+                    max_overflow=0,
+                    pool_timeout=self._timeout,
+                    connect_args={"connect_timeout": min(_CONNECT_SECONDS, max(2, int(self._timeout)))},
+                )
             except ModuleNotFoundError:
                 raise MissingExtraError("A ledger in PostgreSQL", "psycopg", "ledger,postgres") from None
-        engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE_SECONDS, "check_same_thread": False})
+        engine = sa.create_engine(url, connect_args={"timeout": self._timeout, "check_same_thread": False})
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
@@ -152,7 +186,7 @@ def _plainly() -> Iterator[None]:
     try:
         yield
     except (sa.exc.DBAPIError, sa.exc.TimeoutError) as failure:
-        raise LedgerError(f"The ledger could not be used: {_reason(failure)}. Nothing was written.") from None
+        raise StoreError(f"The ledger could not be used: {_reason(failure)}. Nothing was written.") from None
 
 
 def _reason(failure: sa.exc.DBAPIError | sa.exc.TimeoutError) -> str:

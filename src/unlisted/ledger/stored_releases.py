@@ -6,7 +6,7 @@ and are none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,13 @@ def is_stored(connection: Connection, account: str, version: str | None, bill: B
         *(connection.execute(_SAME, asked).all() if version is not None else ()),
     ]
     return any(row.state == "settled" for row in found)
+
+
+def settled_as(connection: Connection, dataset: str, reservation: int) -> Paid | None:
+    """Return the answer that a reservation ended with; None if it has not ended, or without one."""
+    asked = questions.c.dataset == dataset, questions.c.reservation == reservation
+    row = connection.execute(sa.select(questions).where(*asked)).one_or_none()
+    return _paid(connection, row) if row is not None and row.state == "settled" else None
 
 
 def answered_before(change: Change, account: str, bill: Bill, key: str | None) -> Paid | None:
@@ -88,15 +95,35 @@ class StoredRelease:
 
 def stored_releases(
     ledger: Ledger, dataset: str, accounts: Sequence[str] | None, *, before: int | None = None, most: int = 50
-) -> list[StoredRelease]:
-    """Return the newest releases of a data set: of some accounts, or of all; before an entry, if it is named."""
+) -> Iterator[StoredRelease]:
+    """Yield the newest releases of a data set: of some accounts, or of all; before an entry, if it is named.
+
+    One after the other: a release may be large, and whoever lists many need not hold all of them.
+    """
     query = _settled(dataset).order_by(questions.c.entry.desc()).limit(most)
     if accounts is not None:
         query = query.where(questions.c.account.in_(accounts))
     if before is not None:
         query = query.where(questions.c.entry < before)
+    with (
+        ledger.store.reading() as connection,
+        connection.execute(query, execution_options={"yield_per": 1}) as found,
+    ):
+        for row in found:
+            yield _read(row)
+
+
+def newest_releases(ledger: Ledger, whose: Mapping[str, str | None], most: int) -> list[tuple[str, int]]:
+    """Return data set and entry of the newest releases: of one account on each data set, or of all (None)."""
+    found: list[tuple[str, str, int]] = []
     with ledger.store.reading() as connection:
-        return [_read(row) for row in connection.execute(query)]
+        for dataset, account in whose.items():
+            query = _settled(dataset).with_only_columns(entries.c.time, entries.c.dataset, questions.c.entry)
+            if account is not None:
+                query = query.where(questions.c.account == account)
+            newest = query.order_by(questions.c.entry.desc()).limit(most)
+            found += [(row.time, row.dataset, row.entry) for row in connection.execute(newest)]
+    return [(dataset, entry) for _, dataset, entry in sorted(found, reverse=True)[:most]]
 
 
 def stored_release(ledger: Ledger, dataset: str, entry: int) -> StoredRelease | None:

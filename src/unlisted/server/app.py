@@ -6,41 +6,44 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
-from unlisted.errors import UnlistedError
 from unlisted.ledger.ledger import Ledger
 from unlisted.server.api import problems
 from unlisted.server.api.dependencies import Who
 from unlisted.server.api.routes import api_description, datasets_router, streams_router
 from unlisted.server.api.schemas import json_response
-from unlisted.server.cache import AnswerCache, Cache
+from unlisted.server.cache import AnswerCache
 from unlisted.server.config import Config
 from unlisted.server.console.app import console_app
+from unlisted.server.console.sessions import Sessions
+from unlisted.server.console.visits import Console
 from unlisted.server.executor import Executor
 from unlisted.server.limits import RateLimit
 from unlisted.server.middleware import RequestMiddleware
-from unlisted.server.observability import NO_TELEMETRY, Metrics
-from unlisted.server.query_service import REMEMBERED_SECONDS, QueryService
+from unlisted.server.observability import NO_TELEMETRY, Metrics, Readiness
+from unlisted.server.previews import Previews
+from unlisted.server.query_service import QueryService
+from unlisted.server.shared_state import make_tables
 from unlisted.server.startup import open_datasets
-from unlisted.tables.failures import OWNER_LOG
 
 CONSOLE = "/console"
 
 
 def make_app(config: Config, ledger: Ledger) -> ASGIApp:
     """Put a service together. The ledger stays the caller's to close."""
+    make_tables(ledger.store)
     open_datasets(config, ledger)
     ledger.forfeit_abandoned()
     metrics = Metrics()
     app = FastAPI(openapi_url=None, lifespan=_life, telemetry=NO_TELEMETRY)
-    service, executor = QueryService(config, ledger), Executor(config.limits)
-    rates = RateLimit(config.limits.requests_per_minute)
-    app.state.service, app.state.executor, app.state.rates, app.state.metrics = service, executor, rates, metrics
+    service, executor, previews = QueryService(config, ledger), Executor(config.limits), Previews(config.limits)
+    rates = RateLimit(config.limits.requests_per_minute, ledger.store)
+    app.state.service, app.state.executor, app.state.previews = service, executor, previews
+    app.state.rates, app.state.metrics = rates, metrics
     app.state.repeats = AnswerCache(padded=config.limits.pad_to is not None)
-    app.state.checked = Cache(1, REMEMBERED_SECONDS)
+    app.state.readiness = Readiness(service.check)
     problems.install(app)
     app.include_router(datasets_router)
     app.include_router(streams_router)
@@ -49,13 +52,15 @@ def make_app(config: Config, ledger: Ledger) -> ASGIApp:
     app.add_api_route("/ready", ready, include_in_schema=False)
     app.add_api_route("/metrics", counters, include_in_schema=False)
     app.add_api_route("/", front_page, include_in_schema=False)
-    app.mount(CONSOLE, console_app(service, executor, rates))
+    sessions = Sessions(config.secret, ledger.store)
+    app.mount(CONSOLE, console_app(Console(service, executor, previews, rates, sessions)))
     return RequestMiddleware(app, metrics, config.limits.body_bytes)
 
 
 @asynccontextmanager
 async def _life(app: FastAPI) -> AsyncIterator[None]:
     yield
+    app.state.previews.close()
     await app.state.executor.close()
 
 
@@ -70,22 +75,9 @@ async def front_page(request: Request) -> Response:
 
 
 async def ready(request: Request) -> Response:
-    """Say whether the ledger and the sources can be reached; why not, is in the owner's log."""
-    # Whoever has no key must not keep the ledger busy: it is asked once a second at most, or nearly.
-    checked: Cache[None, bool] = request.app.state.checked
-    is_ready = checked.get(None)
-    if is_ready is None:
-        is_ready = checked.put(None, await run_in_threadpool(_is_ready, request.app.state.service))
+    """Say whether the ledger can be written to and the sources be reached; why not, is in the owner's log."""
+    is_ready = await request.app.state.readiness.is_ready()
     return json_response({"status": "ready" if is_ready else "not ready"}, 200 if is_ready else 503)
-
-
-def _is_ready(service: QueryService) -> bool:
-    try:
-        service.check()
-    except UnlistedError as reason:
-        OWNER_LOG.error("The service is not ready: %s", reason)
-        return False
-    return True
 
 
 async def counters(request: Request, caller: Who) -> Response:

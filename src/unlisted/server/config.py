@@ -78,14 +78,27 @@ class StreamOffer:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one caller may ask of the machine. `pad_to` is when every answer to a question is sent, in seconds."""
+    """What callers may ask of the machine.
+
+    `time_limit` is how long the engine may take for a question, and `wait_limit` how long a question may wait for
+    its turn; `pad_to` is when every answer to a question is sent, after the engine began. All are in seconds.
+    `ledger_limit` is how long the ledger's store may take to answer.
+    Previews have threads, a queue and a limit of their own. `_at_once` is how many run, `_waiting` how many more
+    may wait.
+    """
 
     time_limit: float = 60.0
+    wait_limit: float = 30.0
+    preview_limit: float = 10.0
+    ledger_limit: float = 15.0
     pad_to: float | None = None
     body_bytes: int = 65_536
     requests_per_minute: int = 600
     questions_at_once: int = 4
     questions_waiting: int = 64
+    previews_at_once: int = 2
+    previews_waiting: int = 32
+    previews_per_key: int = 4
     fetch: int = 100_000
 
     def __post_init__(self) -> None:
@@ -184,8 +197,10 @@ def _stream(name: str, told: _Section, datasets: Mapping[str, Offer]) -> StreamO
 
 def _limits(told: _Section) -> Limits:
     pad_to = told.seconds("pad_to")
-    limits = replace(Limits(), pad_to=pad_to, time_limit=told.seconds("time_limit") or pad_to or Limits.time_limit)
-    counted = {one.name for one in fields(Limits)} - {"pad_to", "time_limit"}
+    times = {name: told.seconds(name) for name in ("time_limit", "wait_limit", "preview_limit", "ledger_limit")}
+    times["time_limit"] = times["time_limit"] or pad_to
+    limits = replace(Limits(), pad_to=pad_to, **{name: value for name, value in times.items() if value})  # type: ignore[arg-type]
+    counted = {one.name for one in fields(Limits)} - {"pad_to", *times}
     given = {name: told.number(name) for name in counted if name in told.told}
     told.end()
     return replace(limits, **given)  # type: ignore[arg-type]

@@ -1,9 +1,17 @@
-"""Questions in threads: a time limit, a fixed time of answer, and an end when nobody waits any more.
+"""Questions in threads, from the wait for one to the last entry in the ledger.
 
-A question that runs too long, or whose caller leaves, is stopped inside the engine. By then data was touched: it
-is charged, and whoever still listens gets the one fixed message.
+    waiting     for a thread. Nothing is reserved: whoever leaves or waits too long is sent away at no cost.
+    preparing   a rehearsal on no rows. The same.
+    reserving   the ledger is asked for the ceiling, and nobody can call that back.
+    running     the ceiling is reserved, and the engine starts. From here on the time limit runs, and the question
+                is charged, whatever becomes of it: how long it takes can depend on a row.
+    counted     the answer is there, or there will be none. It is written down, and nobody calls it failed.
 
-With `pad_to` that message and every answer leave at the same moment after the question came, and the ledger hears
+A question that runs too long, or whose caller leaves, is stopped inside the engine and forfeited, and whoever
+still listens gets the one fixed message. Both sides ask `Question` before they go on, so that a caller is never
+told of a failure while the answer is being stored.
+
+With `pad_to` that message and every answer leave at the same moment after the question began, and the ledger hears
 of the end no sooner. Its entries have a time, a balance says what is still reserved, a release says when it was
 made: all of them would tell how long a count took. So the end of a question waits, after data was touched and
 before the ledger hears of it, whether it went well or not, and keeps its thread until then. A caller who leaves
@@ -20,8 +28,8 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import IntEnum
 from fractions import Fraction
-from threading import Event
 from typing import Any
 
 from unlisted.errors import (
@@ -40,27 +48,204 @@ from unlisted.server.config import Limits
 from unlisted.tables.failures import OWNER_LOG
 from unlisted.tables.stopping import Cancellation
 
+Gone = Callable[[], Awaitable[None]]
+"""Waits until the caller has left."""
+
+_BETWEEN_CANCELS = 0.2
+
+
+class Phase(IntEnum):
+    """How far a question is."""
+
+    WAITING = 0
+    PREPARING = 1
+    RESERVING = 2
+    RUNNING = 3
+    COUNTED = 4
+
+
+class Question:
+    """One question on its way. Its thread asks before each phase, and the event loop before it gives up on it."""
+
+    def __init__(self, closing: threading.Event, pad_to: float | None) -> None:
+        self.cancellation = Cancellation()
+        self.phase = Phase.WAITING
+        self.changed = asyncio.Event()
+        self._since = time.monotonic()
+        self._loop = asyncio.get_running_loop()
+        self._lock = threading.Lock()
+        self._dropped = False
+        self._closing = closing
+        self._pad_to = pad_to
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether its answer leaves at a fixed time."""
+        return self._pad_to is not None
+
+    # In its own thread.
+
+    def enter(self, phase: Phase) -> bool:
+        """Go on to a phase; False if nobody wants the question any more."""
+        with self._lock:
+            if self._dropped:
+                return False
+            self.phase = phase
+            if phase in (Phase.PREPARING, Phase.RUNNING):
+                self._since = time.monotonic()
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody listens
+            self._loop.call_soon_threadsafe(self.changed.set)
+        return True
+
+    def wait_for_its_time(self) -> None:
+        """With a fixed time of answer, wait for it; at once if the service stops."""
+        if self._pad_to is not None:
+            self._closing.wait(max(0.0, self._since + self._pad_to - time.monotonic()))
+
+    # In the event loop.
+
+    def drop(self) -> bool:
+        """Let it go no further; False while it is being reserved, and once it was counted."""
+        with self._lock:
+            self._dropped = self._dropped or self.phase not in (Phase.RESERVING, Phase.COUNTED)
+            return self._dropped
+
+    def remaining(self, seconds: float) -> float:
+        """Return how many of so many seconds are left since the question came, or began."""
+        return max(0.0, self._since + seconds - time.monotonic())
+
+
+class Executor:
+    """The threads in which questions run, so many at once; a few more may wait, and then nobody else."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._threads = ThreadPoolExecutor(limits.questions_at_once, thread_name_prefix="unlisted-question")
+        self._inside: dict[asyncio.Future[Release], Question] = {}
+        self._stopping: dict[Question, asyncio.Task[None]] = {}
+        self._closing = threading.Event()
+
+    @property
+    def waiting(self) -> int:
+        """How many questions wait for a thread."""
+        return sum(question.phase is Phase.WAITING for question in self._inside.values())
+
+    @property
+    def running(self) -> int:
+        """How many questions are being answered."""
+        return len(self._inside) - self.waiting
+
+    async def answer(self, plan: Plan, idempotency_key: str | None, gone: Gone) -> Release:
+        """Run a plan, and return its release when it may be sent."""
+        limits = self._limits
+        if self._closing.is_set() or len(self._inside) >= limits.questions_at_once + limits.questions_waiting:
+            raise self._busy("Too many questions are waiting.")
+        question = Question(self._closing, limits.pad_to)
+        thread = self._threads.submit(_run, plan, idempotency_key, question)
+        try:
+            release = await self._ended(question, thread, gone)
+        except ChargedFailureError:
+            await self._until_its_time(question)
+            raise
+        await self._until_its_time(question)
+        return release
+
+    async def _ended(self, question: Question, thread: Future[Release], gone: Gone) -> Release:
+        ended = asyncio.wrap_future(thread)
+        self._inside[ended] = question
+        ended.add_done_callback(self._leave)
+        left = asyncio.ensure_future(_seen(gone))
+        try:
+            await self._until_begun(question, ended, left)
+            await self._until_counted(question, ended, left)
+            return await asyncio.shield(ended)
+        finally:
+            left.cancel()
+            if not thread.cancel() and not ended.done():
+                # It was given up, or the caller's own task was cancelled.
+                self._stop(question, ended)
+
+    async def _until_begun(
+        self, question: Question, ended: asyncio.Future[Release], left: asyncio.Future[None]
+    ) -> None:
+        """Wait until data is touched; refuse, at no cost, whoever leaves or has to wait too long for that."""
+        waited = self._limits.wait_limit
+        while not ended.done() and question.phase < Phase.RUNNING:
+            question.changed.clear()
+            changed = asyncio.ensure_future(question.changed.wait())
+            # The ledger has a time limit of its own.
+            may_drop = question.phase < Phase.RESERVING
+            events: set[asyncio.Future[Any]] = {ended, changed, left} if may_drop else {ended, changed}
+            timeout = question.remaining(waited) if may_drop else None
+            await asyncio.wait(events, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            changed.cancel()
+            if may_drop and (left.done() or not question.remaining(waited)) and question.drop():
+                raise self._busy("The question had to wait too long.")
+
+    async def _until_counted(
+        self, question: Question, ended: asyncio.Future[Release], left: asyncio.Future[None]
+    ) -> None:
+        """Wait for what the engine comes to, as long as the limit allows and somebody listens."""
+        may_stop = self._limits.pad_to is None and not left.done()
+        while not ended.done() and question.phase is Phase.RUNNING:
+            question.changed.clear()
+            changed = asyncio.ensure_future(question.changed.wait())
+            events: set[asyncio.Future[Any]] = {ended, changed, left} if may_stop else {ended, changed}
+            timeout = question.remaining(self._limits.time_limit)
+            await asyncio.wait(events, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            changed.cancel()
+            is_over = not question.remaining(self._limits.time_limit)
+            if not ended.done() and (is_over or (may_stop and left.done())) and question.drop():
+                raise ChargedFailureError
+
+    async def close(self) -> None:
+        """Stop what runs, and wait for it to be written down."""
+        self._closing.set()
+        for ended, question in list(self._inside.items()):
+            self._stop(question, ended)
+        await asyncio.gather(*self._stopping.values())
+        self._threads.shutdown(cancel_futures=True)
+
+    async def _until_its_time(self, question: Question) -> None:
+        if self._limits.pad_to is not None:
+            await asyncio.sleep(question.remaining(self._limits.pad_to))
+
+    def _busy(self, why: str) -> AccessError:
+        seconds = 1 + self.waiting // self._limits.questions_at_once
+        return AccessError(503, f"{why} Ask again in {seconds} s; nothing was charged.", min(60, seconds))
+
+    def _leave(self, ended: asyncio.Future[Release]) -> None:
+        self._inside.pop(ended, None)
+        if not ended.cancelled():
+            # Nobody may be left to look at it, and that is no news.
+            ended.exception()
+
+    def _stop(self, question: Question, ended: asyncio.Future[Release]) -> None:
+        if question not in self._stopping:
+            task = asyncio.ensure_future(_until_ended(question, ended))
+            self._stopping[question] = task
+            task.add_done_callback(lambda _: self._stopping.pop(question, None))
+
+
+async def _seen(event: Callable[[], Awaitable[object]]) -> None:
+    await event()
+
+
+async def _until_ended(question: Question, ended: asyncio.Future[Release]) -> None:
+    """Say stop until it has: between two statements of a question there is nothing to stop."""
+    while not ended.done():
+        if question.drop():
+            await asyncio.to_thread(question.cancellation.cancel)
+        with contextlib.suppress(Exception, asyncio.CancelledError):
+            await asyncio.wait_for(asyncio.shield(ended), _BETWEEN_CANCELS)
+
 
 @dataclass(frozen=True)
-class Padding:
-    """When a question ends, by `time.monotonic`; at once if the service stops. `counted` is told when it waits."""
-
-    ends: float
-    stopping: Event
-    counted: Callable[[], object]
-
-    def wait(self) -> None:
-        """Wait in this thread."""
-        self.counted()
-        self.stopping.wait(max(0.0, self.ends - time.monotonic()))
-
-
-@dataclass(frozen=True)
-class PaddedPayer:
-    """An account whose reservations are settled, or forfeited, at a fixed time."""
+class _Watched:
+    """An account that says when its question begins, and ends it at a fixed time if there is one."""
 
     account: Payer
-    moment: Padding
+    question: Question
 
     @property
     def name(self) -> str:
@@ -87,129 +272,38 @@ class PaddedPayer:
         return self.account.has_answered(bill, idempotency_key)
 
     def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
-        """Answer a question as the account does, but let the delivery last until its time."""
+        """Answer a question as the account does, phase by phase."""
 
-        def lasting() -> tuple[bytes, Guarantee]:
+        def delivered() -> tuple[bytes, Guarantee]:
+            # Nobody drops a question while it is being reserved.
+            self.question.enter(Phase.RUNNING)
+            is_wanted = False
             try:
                 data, used = deliver()
             finally:
-                self.moment.wait()
-            # It was made earlier, and how much earlier must not be read in it.
-            return replace(Release.from_bytes(data), time=datetime.now(UTC)).to_bytes(), used
+                is_wanted = self.question.enter(Phase.COUNTED)
+                self.question.wait_for_its_time()
+            if not is_wanted:
+                # The caller was told that it failed, so it must not be stored.
+                raise ChargedFailureError
+            if self.question.is_padded:
+                # It was made earlier, and how much earlier must not be read in it.
+                data = replace(Release.from_bytes(data), time=datetime.now(UTC)).to_bytes()
+            return data, used
 
-        return self.account.pay(bill, lasting, idempotency_key)
-
-
-Gone = Callable[[], Awaitable[None]]
-"""Waits until the caller has left."""
-
-_BETWEEN_CANCELS = 0.2
-
-
-class Executor:
-    """The threads in which questions run, so many at once; a few more may wait, and then nobody else."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-        self._threads = ThreadPoolExecutor(limits.questions_at_once, thread_name_prefix="unlisted-question")
-        self._inside: dict[asyncio.Future[Release], Cancellation] = {}
-        self._stopping: set[asyncio.Task[None]] = set()
-        self._closing = threading.Event()
-
-    async def answer(self, plan: Plan, idempotency_key: str | None, gone: Gone) -> Release:
-        """Run a plan, and return its release when it may be sent."""
-        if len(self._inside) >= self._limits.questions_at_once + self._limits.questions_waiting:
-            raise AccessError(
-                503, "Too many questions are waiting. Ask again; nothing was charged.", retry_after=1
-            )
-        if self._limits.pad_to is None:
-            return await self._within_limit(plan, idempotency_key, gone)
-        ends, loop, counted = time.monotonic() + self._limits.pad_to, asyncio.get_running_loop(), asyncio.Event()
-        moment = Padding(ends, self._closing, lambda: loop.call_soon_threadsafe(counted.set))
-        if plan.account is not None:
-            plan = plan.paid_by(PaddedPayer(plan.account, moment))
-        try:
-            release = await self._within_limit(plan, idempotency_key, gone, counted)
-        except ChargedFailureError:
-            await _until(ends)
-            raise
-        await _until(ends)
-        return release
-
-    async def close(self) -> None:
-        """Stop what runs, and wait for it to be written down."""
-        self._closing.set()
-        for ended, cancellation in list(self._inside.items()):
-            self._stop(ended, cancellation)
-        await asyncio.gather(*self._stopping)
-        self._threads.shutdown(cancel_futures=True)
-
-    async def _within_limit(
-        self, plan: Plan, idempotency_key: str | None, gone: Gone, counted: asyncio.Event | None = None
-    ) -> Release:
-        """Run a plan. With `counted` only its count must be within the limit, and nobody asks who left."""
-        cancellation = Cancellation()
-        running = self._threads.submit(_run, plan, idempotency_key, cancellation)
-        ended = asyncio.wrap_future(running)
-        self._inside[ended] = cancellation
-        ended.add_done_callback(self._leave)
-        over = asyncio.ensure_future(_seen(gone if counted is None else counted.wait))
-        try:
-            either: set[asyncio.Future[Any]] = {ended, over}
-            await asyncio.wait(either, timeout=self._limits.time_limit, return_when=asyncio.FIRST_COMPLETED)
-            if counted is not None and counted.is_set():
-                await asyncio.wait({ended})
-            if ended.done():
-                return ended.result()
-            return self._give_up(running, ended, cancellation)
-        finally:
-            over.cancel()
-            if not ended.done():
-                # Also where the caller's own task was cancelled.
-                self._stop(ended, cancellation)
-
-    def _give_up(
-        self, running: Future[Release], ended: asyncio.Future[Release], cancellation: Cancellation
-    ) -> Release:
-        if running.cancel():
-            raise AccessError(503, "The question had to wait too long. Ask again; nothing was charged.", 1)
-        self._stop(ended, cancellation)
-        raise ChargedFailureError
-
-    def _leave(self, ended: asyncio.Future[Release]) -> None:
-        self._inside.pop(ended, None)
-        if not ended.cancelled():
-            # Nobody may be left to look at it, and that is no news.
-            ended.exception()
-
-    def _stop(self, ended: asyncio.Future[Release], cancellation: Cancellation) -> None:
-        if all(task.get_name() != f"stop {id(ended)}" for task in self._stopping):
-            task = asyncio.ensure_future(_until_ended(ended, cancellation))
-            task.set_name(f"stop {id(ended)}")
-            self._stopping.add(task)
-            task.add_done_callback(self._stopping.discard)
+        _require(self.question.enter(Phase.RESERVING))
+        return self.account.pay(bill, delivered, idempotency_key)
 
 
-async def _until(ends: float) -> None:
-    await asyncio.sleep(ends - time.monotonic())
-
-
-async def _seen(event: Callable[[], Awaitable[object]]) -> None:
-    await event()
-
-
-async def _until_ended(ended: asyncio.Future[Release], cancellation: Cancellation) -> None:
-    """Say stop until it has: between two statements of a question there is nothing to stop."""
-    while not ended.done():
-        await asyncio.to_thread(cancellation.cancel)
-        with contextlib.suppress(Exception, asyncio.CancelledError):
-            await asyncio.wait_for(asyncio.shield(ended), _BETWEEN_CANCELS)
-
-
-def _run(plan: Plan, idempotency_key: str | None, cancellation: Cancellation) -> Release:
+def _run(plan: Plan, idempotency_key: str | None, question: Question) -> Release:
     """Run a plan in this thread. Whatever nobody foresaw counts as charged; its cause goes to the owner's log."""
+    _require(question.enter(Phase.PREPARING))
+    if plan.account is not None:
+        plan = plan.paid_by(_Watched(plan.account, question))
+    else:
+        question.enter(Phase.RUNNING)
     try:
-        with cancellation.watching():
+        with question.cancellation.watching():
             return plan.run(idempotency_key=idempotency_key)
     except CannotAnswerError as reason:
         raise source_refused(reason) from None
@@ -223,6 +317,11 @@ def _run(plan: Plan, idempotency_key: str | None, cancellation: Cancellation) ->
     except Exception:
         OWNER_LOG.exception("A question failed in a way that nobody foresaw; take it as charged.")
         raise ChargedFailureError from None
+
+
+def _require(is_wanted: bool) -> None:
+    if not is_wanted:
+        raise AccessError(503, "The question was dropped before it began; nothing was charged.", 1)
 
 
 def source_refused(reason: UnlistedError) -> AccessError:

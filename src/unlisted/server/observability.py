@@ -8,15 +8,21 @@ two it was can depend on a row, and stands in the owner's log.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import sys
+import time
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 
 from fastapi.telemetry import TelemetryConfig
 
 from unlisted import __version__
+from unlisted.errors import UnlistedError
+from unlisted.tables.failures import OWNER_LOG
 
 LOG = logging.getLogger("unlisted.server")
 
@@ -71,6 +77,41 @@ class Metrics:
             for (method, route, word), count in sorted(self._requests.items())
         ]
         return "\n".join(lines) + "\n"
+
+
+class Readiness:
+    """Whether the service can answer: asked once a second at most, in a thread of its own, and not for long.
+
+    Whoever has no key may ask, and must not keep the ledger busy. A check that does not come back, because a
+    database hangs, is no check that went well.
+    """
+
+    def __init__(self, check: Callable[[], None], patience: float = 5.0, remembered: float = 1.0) -> None:
+        self._check = check
+        self._patience = patience
+        self._remembered = remembered
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="unlisted-ready")
+        self._asked: Future[bool] | None = None
+        self._since = 0.0
+        self.stopping = False
+
+    async def is_ready(self) -> bool:
+        """Return whether the last check went well; a new one is begun if that is a while ago."""
+        now = time.monotonic()
+        if self._asked is None or (self._asked.done() and now - self._since >= self._remembered):
+            self._asked, self._since = self._thread.submit(self._checked), now
+        if not self._asked.done():
+            left = max(0.0, self._since + self._patience - now)
+            await asyncio.wait({asyncio.wrap_future(self._asked)}, timeout=left)
+        return not self.stopping and self._asked.done() and self._asked.result()
+
+    def _checked(self) -> bool:
+        try:
+            self._check()
+        except UnlistedError as reason:
+            OWNER_LOG.error("The service is not ready: %s", reason)
+            return False
+        return True
 
 
 class JsonLines(logging.Formatter):

@@ -7,9 +7,11 @@ only where it has a grant like anybody else.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from unlisted.errors import AccessError, InvalidArgumentError, LedgerError, UnlistedError
 from unlisted.ledger.account import Account
@@ -17,16 +19,18 @@ from unlisted.ledger.amounts import Amount
 from unlisted.ledger.declarations import sharing
 from unlisted.ledger.entries import Entry
 from unlisted.ledger.ledger import Ledger
+from unlisted.ledger.rows import Page
 from unlisted.ledger.state import Balance, DatasetState
-from unlisted.ledger.stored_releases import StoredRelease, stored_release, stored_releases
+from unlisted.ledger.stored_releases import StoredRelease, newest_releases, stored_release, stored_releases
 from unlisted.query.plan import Plan
-from unlisted.release.release import Release
+from unlisted.release.release import Release, guarantee_as_dict, thawed
 from unlisted.server.auth import Caller, KeyRing
 from unlisted.server.cache import Cache
 from unlisted.server.config import Config, Offer, StreamOffer
 from unlisted.server.executor import source_refused
 from unlisted.server.limits import Lockout
 from unlisted.server.planning import Asked, Planned, check, plan_of
+from unlisted.server.shared_state import put, signs_of_life
 from unlisted.server.startup import offered_columns, open_table
 from unlisted.streams.stream import Stream
 from unlisted.tables.column_types import ColumnType
@@ -68,6 +72,20 @@ class PastRelease:
     cost: Amount
 
 
+@dataclass(frozen=True)
+class ReleaseSummary:
+    """The same without its rows, for lists: of those there is only the number."""
+
+    dataset: str
+    entry: int
+    account: str
+    time: datetime
+    cost: Amount
+    plan: Mapping[str, Any]
+    guarantee: Mapping[str, float]
+    rows: int
+
+
 class QueryService:
     """One service's rules, over its ledger and its tables."""
 
@@ -75,7 +93,7 @@ class QueryService:
         self.config = config
         self.ledger = ledger
         self.keys = KeyRing(ledger)
-        self._lockout = Lockout()
+        self._lockout = Lockout(ledger.store)
         self._tables = {name: open_table(offer) for name, offer in config.datasets.items()}
         self._callers: Cache[str, Caller] = Cache(_MOST_REMEMBERED, REMEMBERED_SECONDS)
         self._versions: Cache[str, tuple[str | None]] = Cache(_MOST_REMEMBERED, REMEMBERED_SECONDS)
@@ -114,7 +132,11 @@ class QueryService:
 
     def datasets(self, caller: Caller) -> list[DatasetView]:
         """Return the data sets that a caller may see, by name."""
-        return [self.dataset(caller, name) for name in sorted(self.config.datasets) if self._sees(caller, name)]
+        return [self.dataset(caller, name) for name in self.names(caller)]
+
+    def names(self, caller: Caller) -> list[str]:
+        """Return the names of the data sets that a caller may see."""
+        return [name for name in sorted(self.config.datasets) if self._sees(caller, name)]
 
     def dataset(self, caller: Caller, name: str) -> DatasetView:
         """Return one data set; what the caller may not see is as unknown as what is not there."""
@@ -186,12 +208,20 @@ class QueryService:
 
     # Looking back.
 
-    def releases(self, caller: Caller, name: str, before: int | None = None, most: int = 50) -> list[PastRelease]:
+    def releases(
+        self, caller: Caller, name: str, before: int | None = None, most: int = 50
+    ) -> list[ReleaseSummary]:
         """Return past answers, newest first: the caller's account's, or all for an admin."""
         self._offer(caller, name)
         accounts = None if caller.is_admin else [caller.grants[name]]
         found = stored_releases(self.ledger, name, accounts, before=before, most=most)
-        return [_past(one) for one in found]
+        return [_summary(one) for one in found]
+
+    def newest_releases(self, caller: Caller, most: int) -> list[ReleaseSummary]:
+        """Return the newest past answers about all data sets that a caller may see."""
+        whose = {name: None if caller.is_admin else caller.grants[name] for name in self.names(caller)}
+        found = (stored_release(self.ledger, *one) for one in newest_releases(self.ledger, whose, most))
+        return [_summary(one) for one in found if one is not None]
 
     def release(self, caller: Caller, name: str, entry: int) -> PastRelease:
         """Return one past answer by the number of its entry."""
@@ -219,10 +249,10 @@ class QueryService:
         self._offer(caller, name)
         return [self.ledger.account(one.name).balance() for _, one in self.ledger.accounts(name)]
 
-    def history(self, caller: Caller, name: str) -> list[Entry]:
-        """Return what happened on a data set, oldest first: to the caller's account, or all for an admin."""
+    def history(self, caller: Caller, name: str, page: Page) -> list[Entry]:
+        """Return a part of what happened on a data set: to the caller's account, or all for an admin."""
         self._offer(caller, name)
-        found = self.ledger.history(name, None if caller.is_admin else caller.grants[name])
+        found = self.ledger.history_page(name, None if caller.is_admin else caller.grants[name], page)
         # Where the rows lie is the owner's business.
         return [replace(one, body={key: of for key, of in one.body.items() if key != "source"}) for one in found]
 
@@ -235,7 +265,9 @@ class QueryService:
     # Readiness.
 
     def check(self) -> None:
-        """Raise if the ledger or a source cannot be reached. No row is read."""
+        """Raise if the ledger cannot be written to, or a source not be reached. No row is read."""
+        with self.ledger.store.writing() as connection:
+            put(connection, signs_of_life, {"name": "ready", "time": time.time()})
         known = {one.name for one in self.ledger.datasets()}
         for name in self.config.datasets:
             if name not in known:
@@ -245,6 +277,10 @@ class QueryService:
     def _account(self, name: str) -> Account:
         """Attach to an account; its terms never change, so once is enough."""
         return self._accounts.get(name) or self._accounts.put(name, self.ledger.account(name))
+
+    def require_seen(self, caller: Caller, name: str) -> None:
+        """Refuse a data set that a caller may not see, or that is not there."""
+        self._offer(caller, name)
 
     def _sees(self, caller: Caller, name: str) -> bool:
         return name in self.config.datasets and (caller.is_admin or name in caller.grants)
@@ -260,6 +296,21 @@ class QueryService:
             return offered_columns(self.config.datasets[name], self._tables[name])
         except InvalidArgumentError as reason:
             raise source_refused(reason) from None
+
+
+def _summary(found: StoredRelease) -> ReleaseSummary:
+    past = _past(found)
+    release, guarantee = past.release, guarantee_as_dict(past.release.guarantee, past.release.at_delta)
+    return ReleaseSummary(
+        found.paid.dataset,
+        past.entry,
+        past.account,
+        past.time,
+        past.cost,
+        thawed(release.plan),
+        guarantee,
+        len(release),
+    )
 
 
 def _past(found: StoredRelease) -> PastRelease:

@@ -36,7 +36,7 @@ def serve(config: Config, say: Callable[[str], None]) -> None:
     with (
         causes_kept_in(config.owner_log, "owner_log"),
         _listening(config) as door,
-        Ledger(config.ledger) as ledger,
+        Ledger(config.ledger, timeout=config.limits.ledger_limit) as ledger,
     ):
         log_to_stderr()
         app = make_app(config, ledger)
@@ -110,8 +110,10 @@ def is_loopback(host: str) -> bool:
 def _listening(config: Config) -> Iterator[socket.socket]:
     """Open the door before anything else: an address that is taken is a plain refusal."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
-    with socket.socket(family) as door:
+    # Named as TCP, or asyncio leaves it to Nagle: a reply in two pieces then waits for the first to be confirmed.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as door:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             door.bind((config.host, config.port))
         except OSError:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from unlisted.errors import InvalidArgumentError, StreamError
 from unlisted.ledger.declarations import NAMELESS, shared_warning, sharing
 from unlisted.ledger.ledger import Ledger
+from unlisted.ledger.rows import Page
 from unlisted.ledger.state import DatasetState
 from unlisted.ledger.terms import amount_of
 from unlisted.noise.gaussian_accounting import read_kind
@@ -46,18 +47,29 @@ def open_datasets(config: Config, ledger: Ledger) -> None:
             if offer.failures not in (None, known[name].failures.allowed):
                 ledger.allow_failures(offer.failures, dataset=name)
         else:
-            ledger.create_dataset(
-                name,
-                budget=offer.budget,
-                kind=offer.kind,
-                unit=offer.user,
-                adjacency=offer.adjacency,
-                source=source_name(offer.source, offer.table),
-                version=offer.version,
-                failures=offer.failures,
-                shares_source=offer.shares_source,
-            )
+            _create(offer, ledger)
     _warn_of_shared_sources(config, ledger)
+
+
+def _create(offer: Offer, ledger: Ledger) -> None:
+    """Write a new data set into the ledger, unless another server that starts at this moment was first."""
+    try:
+        ledger.create_dataset(
+            offer.name,
+            budget=offer.budget,
+            kind=offer.kind,
+            unit=offer.user,
+            adjacency=offer.adjacency,
+            source=source_name(offer.source, offer.table),
+            version=offer.version,
+            failures=offer.failures,
+            shares_source=offer.shares_source,
+        )
+    except InvalidArgumentError as refused:
+        found = {one.name: one for one in ledger.datasets()}.get(offer.name)
+        if refused.argument != "dataset" or found is None:
+            raise
+        _require_same(offer, found)
 
 
 def _require_own_sources(config: Config, known: Mapping[str, DatasetState]) -> None:
@@ -146,8 +158,8 @@ def _is_paid(stream: Stream, dataset: str, ledger: Ledger) -> bool:
     stamp, settings = stream.stamp, hashlib.sha256(stream.settings.to_bytes()).hexdigest()
     if stamp is None or stamp["dataset"] != dataset:
         return False
+    number = int(stamp["entry"])
     return any(
-        (entry.number, entry.hash) == (stamp["entry"], stamp["hash"])
-        and entry.body.get("release_sha256") == settings
-        for entry in ledger.history(dataset, str(stamp["account"]))
+        (entry.number, entry.hash) == (number, stamp["hash"]) and entry.body.get("release_sha256") == settings
+        for entry in ledger.history_page(dataset, str(stamp["account"]), Page(1, after=number - 1))
     )

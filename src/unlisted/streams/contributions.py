@@ -32,6 +32,42 @@ class Limit:
         """Return the number of the period that a round lies in."""
         return 0 if self.period is None else (number - 1) // self.period
 
+    def room(self, counts: Whole, recent: Whole) -> Whole:
+        """Return how much more may count of users of whom so much has, in all and in the present period."""
+        left = self.most - counts
+        return left if self.per_period is None else np.minimum(left, self.per_period - recent)
+
+    def counted(self, counts: Whole, recent: Whole, more: Whole) -> Whole:  # noqa: ARG002 - all of it counts
+        """Return what has counted in all once more does."""
+        return counts + more
+
+    @property
+    def forgets(self) -> bool:
+        """Whether a new period begins with no pairs."""
+        return False
+
+
+@dataclass(frozen=True)
+class WindowLimit(Limit):
+    """At most so many items in each window, which is the period, and so many windows over the stream's life."""
+
+    windows: int = 1
+
+    def room(self, counts: Whole, recent: Whole) -> Whole:
+        """Return how many more items may count of users who were in so many windows."""
+        room: Whole = np.where((recent > 0) | (counts < self.windows), self.most - recent, 0)
+        return room
+
+    def counted(self, counts: Whole, recent: Whole, more: Whole) -> Whole:
+        """Return in how many windows users were once more of their items count."""
+        began: Whole = ((recent == 0) & (more > 0)).astype(np.int64)
+        return counts + began
+
+    @property
+    def forgets(self) -> bool:
+        """Every window begins anew."""
+        return True
+
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
@@ -55,9 +91,9 @@ class Contributions:
 
     def by_round(self, users: Tags, number: int, limit: Limit) -> tuple[NDArray[np.bool_], Contributions]:
         """Return which of a round's users, all different, are counted in it, and the record after it."""
-        now = self._in_period(limit.period_of(number))
+        now = self.in_period(number, limit)
         counted = now._room(users, limit) > 0
-        return counted, now._after(users, counted.astype(np.int64))
+        return counted, now._after(users, counted.astype(np.int64), limit)
 
     def by_item(self, pairs: Pairs, number: int, limit: Limit) -> tuple[NDArray[np.bool_], Contributions]:
         """Return which of a round's pairs of user and item count in it, and the record after it.
@@ -65,7 +101,7 @@ class Contributions:
         A pair counts if it never did and its user has room; of several that do not all fit, those with the lowest
         tags, an order that has nothing to do with the items.
         """
-        now = self._in_period(limit.period_of(number))
+        now = self.in_period(number, limit)
         room = now._room(pairs.users, limit)
         fresh = np.flatnonzero(now.pairs.rows_of(pairs.tags) < 0)
         words = words_of(pairs.tags[fresh])
@@ -77,26 +113,26 @@ class Contributions:
         taken = fresh[place < room[who]]
         counted = np.zeros(len(pairs.who), dtype=bool)
         counted[taken] = True
-        after = now._after(pairs.users, np.bincount(pairs.who[taken], minlength=len(pairs.users)))
+        after = now._after(pairs.users, np.bincount(pairs.who[taken], minlength=len(pairs.users)), limit)
         return counted, replace(after, pairs=now.pairs.appended(pairs.tags[counted]))
 
-    def _in_period(self, period: int) -> Contributions:
+    def in_period(self, number: int, limit: Limit) -> Contributions:
         """Return the record at the beginning of a round: a new period forgets what counted in the last."""
-        return self if period == self.period else replace(self, recent=np.zeros_like(self.recent), period=period)
+        period = limit.period_of(number)
+        if period == self.period:
+            return self
+        pairs = TagTable() if limit.forgets else self.pairs
+        return replace(self, recent=np.zeros_like(self.recent), period=period, pairs=pairs)
 
     def _room(self, users: Tags, limit: Limit) -> Whole:
         """Return how much more of each user may count."""
         rows = self.users.rows_of(users)
         known = rows >= 0
-        room = np.full(len(users), limit.most, dtype=np.int64)
-        room[known] -= self.counts[rows[known]]
-        if limit.per_period is not None:
-            lately = np.full(len(users), limit.per_period, dtype=np.int64)
-            lately[known] -= self.recent[rows[known]]
-            room = np.minimum(room, lately)
-        return room
+        counts, recent = np.zeros((2, len(users)), dtype=np.int64)
+        counts[known], recent[known] = self.counts[rows[known]], self.recent[rows[known]]
+        return limit.room(counts, recent)
 
-    def _after(self, users: Tags, counted: Whole) -> Contributions:
+    def _after(self, users: Tags, counted: Whole, limit: Limit) -> Contributions:
         """Return the record after so much of each of these users was counted."""
         there = np.flatnonzero(counted)
         tags, more = users[there], counted[there]
@@ -106,7 +142,7 @@ class Contributions:
         room = np.zeros(np.count_nonzero(new), dtype=np.int64)
         counts, recent = np.concatenate([self.counts, room]), np.concatenate([self.recent, room])
         # Users of a round are different, so none is added to twice.
-        counts[rows] += more
+        counts[rows] = limit.counted(counts[rows], recent[rows], more)
         recent[rows] += more
         return replace(self, users=self.users.appended(tags[new]), counts=counts, recent=recent)
 

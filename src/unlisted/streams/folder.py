@@ -27,7 +27,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from unlisted.errors import InvalidArgumentError, StreamError
-from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.accounting import ZCDP
 from unlisted.privacy.guarantee import Guarantee
@@ -76,13 +75,13 @@ class Folder:
         """Be the only one who writes."""
         return only_writer(self.path / "lock")
 
-    def saved(self, mechanism: ContinualHistogram, key: NoiseKey) -> Saved:
+    def saved(self, settings: Settings, key: NoiseKey) -> Saved:
         """Return where the stream stands: as it is known, or read anew if somebody else has written since."""
         mark = self._mark()
         if self._loaded is None or self._loaded[0] != mark:
             state, journal = read_file(self.path / "state"), read_file(self.path / "journal")
             kept = read_file(self.path / "noise") if (self.path / "noise").exists() else None
-            self._loaded = (mark, Saved.from_bytes(state, journal, kept, mechanism, key))
+            self._loaded = (mark, Saved.from_bytes(state, journal, kept, settings, key))
         return self._loaded[1]
 
     def commit(self, before: Saved, after: Saved, record: bytes, release: Release | None) -> None:
@@ -186,7 +185,7 @@ def _fill(folder: Path, settings: Settings) -> None:
     replace_file(folder / "settings.json", settings.to_bytes())
     replace_file(folder / "key", sealed(KEY, key.to_bytes()))
     replace_file(folder / "journal", b"")
-    replace_file(folder / "state", Saved.start(settings.mechanism, key).to_bytes())
+    replace_file(folder / "state", Saved.start(settings, key).to_bytes())
 
 
 def _ceiling(settings: Settings, payer: Payer | None) -> Guarantee:
@@ -196,7 +195,16 @@ def _ceiling(settings: Settings, payer: Payer | None) -> Guarantee:
 
 
 def _bill(path: Path, settings: Settings, payer: Payer) -> Bill:
-    """Return what the stream costs. A data set of users does not pay for events."""
+    """Return what the stream costs. A data set of users does not pay for events.
+
+    Events of an hour and of a day are different units, and what protects one says little about the other.
+    """
+    if settings.unit == "event" and settings.round_length is None:
+        hint = (
+            "An account adds up what is said of the same events. Say how long a round is, such as '1 hour'; the "
+            "rounds of all streams that the data set pays for must begin and end at the same times."
+        )
+        raise InvalidArgumentError("round_length", None, "given where an account pays for events", hint)
     asked = settings.to_bytes() + os.fsencode(path.absolute())
     return Bill(
         ceiling=_ceiling(settings, payer),

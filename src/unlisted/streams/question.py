@@ -16,7 +16,8 @@ from unlisted.mechanisms.continual.continual_histogram import Display
 from unlisted.privacy.numbers import whole
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.query.options import Option, as_it_is, choice, option, own_options, read_whole
-from unlisted.streams.contributions import Limit
+from unlisted.streams.contributions import Limit, WindowLimit
+from unlisted.streams.times import duration
 from unlisted.tables.count_query import LONGEST_LABEL, CountQuery, item_names
 
 Unit = Literal["event", "user"]
@@ -25,6 +26,8 @@ StreamNoise = Literal["correlated", "tree"]
 
 ROUND = "round"
 """The column that tells the releases of an export apart."""
+
+_LENGTHS = ((604_800, "week"), (86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 EXPLAINED = (
     "'user' protects a person over the whole stream, however often they come. 'event' protects what a person does "
@@ -62,6 +65,26 @@ def _read_name(name: str, value: Any) -> str:
         meaning = {"user": "of the column that says whose row it is", "source": "of the rows"}[name]
         raise InvalidArgumentError(name, value, f"the name {meaning}")
     return value
+
+
+def _read_length(name: str, value: Any) -> str | None:
+    """Read a length of time, and say it in one way: as many of the largest unit as there are."""
+    if value is None:
+        return None
+    seconds = duration(name, value).total_seconds()
+    for size, unit in _LENGTHS:
+        if seconds % size == 0:
+            many = int(seconds // size)
+            return f"{many} {unit}" if many == 1 else f"{many} {unit}s"
+    raise InvalidArgumentError(name, value, "a whole number of seconds, minutes, hours, days or weeks")
+
+
+def _read_window(name: str, value: Any) -> int | str | None:
+    """Read a number of rounds, or a length of time."""
+    if isinstance(value, str) and not value.strip().isdecimal():
+        duration(name, value)
+        return value
+    return None if value is None else whole(name, int(value) if isinstance(value, str) else value)
 
 
 def _read_items(name: str, value: Any) -> tuple[str, ...]:  # noqa: ARG001 - the check is that of all questions
@@ -155,6 +178,30 @@ class StreamQuestion:
         ),
         None,
     )
+    round_length: str | None = option(
+        Option(
+            "text",
+            "How long a round is, such as '1 hour': for windows of time, and where an account pays for events.",
+            _read_length,
+        ),
+        None,
+    )
+    window: int | str | None = option(
+        Option(
+            "text",
+            "Count anew in every window: so many rounds, or a length of time such as '1 day'.",
+            _read_window,
+        ),
+        None,
+    )
+    windows_per_user: int | None = option(
+        Option(
+            "whole",
+            "With windows and unit user: the most windows that one user counts in; items per user is for each.",
+            read_whole,
+        ),
+        None,
+    )
     noise: StreamNoise = option(
         choice(
             StreamNoise,
@@ -195,7 +242,8 @@ class StreamQuestion:
             object.__setattr__(self, "count", "first" if once else "every")
         self._check_who()
         self._check_period()
-        for name in ("rounds_per_user", "release_every", "period"):
+        self._check_window()
+        for name in ("rounds_per_user", "release_every", "period", "window"):
             if (getattr(self, name) or 1) > self.rounds:
                 allowed = f"at most {self.rounds}, the number of rounds"
                 raise InvalidArgumentError(name, getattr(self, name), allowed)
@@ -231,10 +279,49 @@ class StreamQuestion:
                 hint = "For example: period=24, per_period=1 for once a day in an hourly stream."
                 raise InvalidArgumentError(name, None, f"given with {other}", hint)
 
+    def _check_window(self) -> None:
+        """Make a window of time one of rounds, and refuse windows that do not go with the rest."""
+        if isinstance(self.window, str):
+            if self.round_length is None:
+                hint = "For example: round_length='1 hour', window='1 day'. Or give a number of rounds."
+                raise InvalidArgumentError("round_length", None, "given with a window of time", hint)
+            rounds = duration("window", self.window) / duration("round_length", self.round_length)
+            if rounds != int(rounds):
+                allowed = f"a whole number of rounds of {self.round_length} each"
+                raise InvalidArgumentError("window", self.window, allowed)
+            object.__setattr__(self, "window", int(rounds))
+        if self.window is not None and int(self.window) % self.release_every:
+            allowed = f"a number of rounds that {self.release_every:,}, the rounds of a release, divides"
+            raise InvalidArgumentError("window", self.window, allowed)
+        users = self.window is not None and self.unit == "user"
+        if users and (self.count != "first" or self.period is not None):
+            hint = "With windows, a user counts once for each item in each window."
+            name = "period" if self.count == "first" else "rounds_per_user"
+            raise InvalidArgumentError(name, getattr(self, name), "left out with windows", hint)
+        if users and self.windows_per_user is None:
+            hint = "It is the most windows that one user counts in; each of them is paid for."
+            raise InvalidArgumentError("windows_per_user", None, "given with windows and the unit user", hint)
+        if not users and self.windows_per_user is not None:
+            allowed, hint = "left out without windows of users", "Windows of events cost no more than one of them."
+            raise InvalidArgumentError("windows_per_user", self.windows_per_user, allowed, hint)
+
+    @property
+    def counted_rounds(self) -> int:
+        """How many rounds are counted together: those of a window, or all."""
+        return self.rounds if self.window is None else int(self.window)
+
+    def window_of(self, number: int) -> int:
+        """Return the number of the window that a round lies in, from 0."""
+        return (number - 1) // self.counted_rounds
+
+    def in_window(self, number: int) -> int:
+        """Return which round of its window a round is, from 1."""
+        return (number - 1) % self.counted_rounds + 1
+
     @property
     def last_release(self) -> int:
-        """The round after which the last release is due."""
-        return self.rounds // self.release_every * self.release_every
+        """The round after which the last release is due, in a window of its own."""
+        return self.counted_rounds // self.release_every * self.release_every
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -244,12 +331,17 @@ class StreamQuestion:
     @property
     def limit(self) -> Limit:
         """How much of one user counts: items where a user counts once for each, rounds otherwise."""
-        return Limit(self.items_per_user or self.rounds_per_user or 1, self.period, self.per_period)
+        most = self.items_per_user or self.rounds_per_user or 1
+        if self.windows_per_user is not None:
+            return WindowLimit(most, self.counted_rounds, windows=self.windows_per_user)
+        return Limit(most, self.period, self.per_period)
 
     @property
     def protected(self) -> str:
         """Who is protected, as a ledger calls it. An event is less than a user, and is called otherwise."""
-        return self.user if self.unit == "user" else f"{self.user} in one round"
+        if self.unit == "user":
+            return self.user
+        return f"{self.user} in one round" if self.round_length is None else f"{self.user} in {self.round_length}"
 
     @property
     def protection(self) -> str:
@@ -258,6 +350,8 @@ class StreamQuestion:
             return f"one user's rows in one round, at most {self.items_per_event:,} items in each round"
         if self.count == "first":
             said = f"one user, who counts once for each of at most {self.items_per_user:,} items in all rounds"
+            if self.windows_per_user is not None:
+                said = said.replace("all rounds", f"each of at most {self.windows_per_user:,} windows")
         else:
             said = (
                 f"one user, who counts in at most {self.rounds_per_user:,} rounds, at most "

@@ -125,7 +125,7 @@ def _rehearse(settings: Settings, table: Table) -> None:
         with _counted(settings, table.rehearsal(settings.count_query), key) as round_:
             digest = round_.digest()
             counts, contributions = round_.rehearsed()
-        saved, answer = Saved.start(settings.mechanism, key), None
+        saved, answer = Saved.start(settings, key), None
         for _ in range(settings.release_every):
             running, answer = settings.mechanism.step(saved.running, counts)
             saved, _record = saved.after(running, contributions, digest)

@@ -54,7 +54,7 @@ def plan_of(settings: Settings, number: int) -> dict[str, Any]:
     return {
         "mechanism": "running_histogram",
         "threshold": prefix.threshold,
-        "noise": settings.mechanism.noise_after(number).text,
+        "noise": settings.mechanism.noise_after(settings.in_window(number)).text,
         "question": "stream",
         "round": number,
         "rounds": settings.rounds,
@@ -63,6 +63,9 @@ def plan_of(settings: Settings, number: int) -> dict[str, Any]:
         "unit": settings.unit,
         "counted": settings.count,
         "rounds_per_user": settings.rounds_per_user,
+        "round_length": settings.round_length,
+        "window_rounds": settings.window,
+        "windows_per_user": settings.windows_per_user,
         "period": settings.period,
         "per_period": settings.per_period,
         "user": settings.user,
@@ -84,7 +87,8 @@ def _about(settings: Settings, number: int) -> ThresholdHistogram:
     """Return Algorithm 1 with about the noise and with the threshold of the release after a round."""
     mechanism = settings.mechanism
     items, alone = mechanism.sensitivity.items, mechanism.lowest_threshold
-    law, threshold = mechanism.noise_after(number).law, mechanism.threshold_after(number)
+    place = settings.in_window(number)
+    law, threshold = mechanism.noise_after(place).law, mechanism.threshold_after(place)
     return _histogram(law, threshold, Sensitivity(items, min(alone, threshold)))
 
 

@@ -22,12 +22,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unlisted.errors import StreamError
-from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram
 from unlisted.mechanisms.continual.label_table import Column, LabelTable
 from unlisted.mechanisms.continual.stream_state import StreamNoise, StreamState
 from unlisted.noise.keyed import TAG_BYTES, NoiseKey, Tags
 from unlisted.streams.contributions import Contributions
 from unlisted.streams.disk import sealed, unsealed
+from unlisted.streams.settings import Settings
 from unlisted.streams.tag_table import TagTable
 
 STATE, NOISE = "state", "noise"
@@ -46,14 +46,22 @@ class Saved:
     chain: bytes
 
     @classmethod
-    def start(cls, mechanism: ContinualHistogram, key: NoiseKey) -> Saved:
+    def start(cls, settings: Settings, key: NoiseKey) -> Saved:
         """Return the state before the first round."""
-        return cls(mechanism.start(key), Contributions.none(), (), 0, _first_link(key))
+        running = settings.mechanism.start(settings.noise_key(key, 1))
+        return cls(running, Contributions.none(), (), 0, _first_link(key))
 
     @property
     def round(self) -> int:
         """How many rounds there were."""
-        return self.running.round
+        return len(self.digests)
+
+    def in_window(self, settings: Settings, number: int, key: NoiseKey) -> Saved:
+        """Return the state at the beginning of a round: a window that begins with it has no past."""
+        if settings.window is None or settings.in_window(number) > 1 or number != self.round + 1:
+            return self
+        running = settings.mechanism.start(settings.noise_key(key, number))
+        return replace(self, running=running, contributions=self.contributions.in_period(number, settings.limit))
 
     def after(self, running: StreamState, contributions: Contributions, digest: bytes) -> tuple[Saved, bytes]:
         """Return the state after one more round, and the record that the journal is continued with."""
@@ -61,7 +69,12 @@ class Saved:
         users = contributions.users.tags.values[len(self.contributions.users) :]
         pairs = contributions.pairs.tags.values[len(self.contributions.pairs) :]
         body = _packed(
-            {"round": running.round, "digest": digest.hex(), **running.noise.grown(self.running.noise)},
+            {
+                "round": self.round + 1,
+                "digest": digest.hex(),
+                **({"window": True} if running.round == 1 else {}),
+                **running.noise.grown(self.running.noise),
+            },
             _to_ipc(labels),
             running.tags.values[len(self.running.tags) :].tobytes(),
             _to_ipc(_as_binary(users)),
@@ -76,7 +89,7 @@ class Saved:
         """Return the state without what the journal holds."""
         running = self.running
         header = {
-            "round": running.round,
+            "round": self.round,
             **running.noise.said(),
             "begun": None if running.begun is None else running.begun.hex(),
             "end": self.end,
@@ -105,7 +118,7 @@ class Saved:
 
     @classmethod
     def from_bytes(
-        cls, state: bytes, journal: bytes, noise: bytes | None, mechanism: ContinualHistogram, key: NoiseKey
+        cls, state: bytes, journal: bytes, noise: bytes | None, settings: Settings, key: NoiseKey
     ) -> Saved:
         """Read a state, the journal that belongs to it, and noise that was kept, if it belongs to them."""
         header, totals, shown, *contributed = _unpacked(unsealed(STATE, state))
@@ -116,12 +129,12 @@ class Saved:
                 "The stream's journal is torn or was changed: it is not the one that its state belongs to. "
                 "Restore the folder from a copy; nothing was released or changed."
             )
-        drawn = mechanism.no_noise().read(header, grown.headers)
+        drawn = settings.mechanism.no_noise().read(header, grown.headers[grown.since :])
         if noise is not None:
-            drawn = _with_kept(drawn, noise, grown.links)
+            drawn = _with_kept(drawn, noise, grown)
         running = StreamState(
-            key=key,
-            round=header["round"],
+            key=settings.noise_key(key, max(1, header["round"])),
+            round=header["round"] - grown.since,
             labels=grown.labels,
             totals=_from_npy(totals),
             tags=Column(_tags_in(grown.tags)),
@@ -142,7 +155,7 @@ def rounds_of(state: bytes) -> int:
 
 @dataclass(frozen=True)
 class _Grown:
-    """What a journal has gathered."""
+    """What a journal has gathered; labels and pairs, of the last window, which began after `since` rounds."""
 
     labels: LabelTable
     tags: bytes
@@ -150,6 +163,7 @@ class _Grown:
     pairs: TagTable
     headers: tuple[dict[str, Any], ...]
     links: tuple[bytes, ...]
+    since: int
 
     @property
     def digests(self) -> tuple[bytes, ...]:
@@ -165,7 +179,7 @@ class _Grown:
         tags: list[memoryview] = []
         headers: list[dict[str, Any]] = []
         links: list[bytes] = []
-        at = 0
+        at = since = 0
         while at < len(journal):
             start = at + _LENGTH_BYTES + _CHECKSUM_BYTES
             end = start + int.from_bytes(journal[at : at + _LENGTH_BYTES])
@@ -175,6 +189,10 @@ class _Grown:
                 break
             at, link = end, next_link
             header, new_labels, new_tags, new_users, *new_pairs = _unpacked(body)
+            if header.get("window"):
+                since = len(headers)
+                for past in (labels, tags, pairs):
+                    past.clear()
             labels += _from_ipc(new_labels)
             users += [_bytes_of(chunk) for chunk in _from_ipc(new_users)]
             tags.append(new_tags)
@@ -182,17 +200,18 @@ class _Grown:
             headers.append(header)
             links.append(link)
         of_users, of_pairs = (TagTable(Column(_tags_in(b"".join(parts)))) for parts in (users, pairs))
-        grown = cls(_table_of(labels), b"".join(tags), of_users, of_pairs, tuple(headers), tuple(links))
+        grown = cls(_table_of(labels), b"".join(tags), of_users, of_pairs, tuple(headers), tuple(links), since)
         return grown, link
 
 
-def _with_kept(noise: StreamNoise, data: bytes, links: tuple[bytes, ...]) -> StreamNoise:
+def _with_kept(noise: StreamNoise, data: bytes, grown: _Grown) -> StreamNoise:
     """Use noise that was kept, if it is that of this journal's past; what is torn or of another past is drawn."""
     try:
         header, numbers = _unpacked(unsealed(NOISE, data))
     except StreamError:
         return noise
-    if header["round"] > len(links) or links[header["round"] - 1].hex() != header["chain"]:
+    number = header["round"]
+    if not grown.since < number <= len(grown.links) or grown.links[number - 1].hex() != header["chain"]:
         return noise
     return noise.with_kept(header["step"], _from_npy(numbers))
 

@@ -21,6 +21,7 @@ from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogr
 from unlisted.mechanisms.continual.recursion import Recursion
 from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.guarantee import Budget
 from unlisted.streams.question import StreamQuestion
 from unlisted.tables.count_query import CountQuery
@@ -50,11 +51,12 @@ class Settings(StreamQuestion):
         kind = _KINDS[question.noise]
         found = kind.for_budget(
             budget,
-            question.rounds,
+            question.counted_rounds,
             question.sensitivity,
             display=question.display,
             every=question.release_every,
             rounds_per_unit=question.rounds_per_user or 1,
+            windows_per_unit=question.windows_per_user or 1,
         )
         return cls(
             **{one.name: getattr(question, one.name) for one in fields(StreamQuestion)},
@@ -70,6 +72,10 @@ class Settings(StreamQuestion):
     def mechanism(self) -> ContinualHistogram:
         """The mechanism that was paid for."""
         return _mechanism(self)
+
+    def noise_key(self, key: NoiseKey, number: int) -> NoiseKey:
+        """Return the key of a round's noise: windows that happen to be alike must not have the same noise."""
+        return key if self.window is None else NoiseKey(key.secret(f"noise of window {self.window_of(number)}"))
 
     @cached_property
     def count_query(self) -> CountQuery:
@@ -110,11 +116,12 @@ def _correlated(settings: Settings) -> CorrelatedHistogram:
         WideGaussian(settings.variance),
         settings.recursion,
         settings.thresholds,
-        settings.rounds,
+        settings.counted_rounds,
         settings.sensitivity,
         settings.display,
         settings.release_every,
         settings.rounds_per_user or 1,
+        settings.windows_per_user or 1,
     )
 
 
@@ -122,11 +129,12 @@ def _tree(settings: Settings) -> RunningHistogram:
     return RunningHistogram(
         DiscreteGaussian(settings.variance),
         settings.thresholds,
-        settings.rounds,
+        settings.counted_rounds,
         settings.sensitivity,
         settings.display,
         settings.release_every,
         settings.rounds_per_user or 1,
+        settings.windows_per_user or 1,
     )
 
 

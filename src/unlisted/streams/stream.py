@@ -34,6 +34,7 @@ from unlisted.streams.releases import joined, released
 from unlisted.streams.rounds import Kept
 from unlisted.streams.saved import Saved
 from unlisted.streams.settings import Settings
+from unlisted.streams.windows import between, require_window
 from unlisted.tables.count_query import LONGEST_LABEL
 from unlisted.tables.stopping import outcome_of
 
@@ -69,6 +70,9 @@ class Stream:
         rounds_per_user: int | None = None,
         period: int | None = None,
         per_period: int | None = None,
+        round_length: str | None = None,
+        window: int | str | None = None,
+        windows_per_user: int | None = None,
         noise: StreamNoise = "correlated",
         display: Display = "live",
         release_every: int = 1,
@@ -98,6 +102,11 @@ class Stream:
                 rest is dropped.
             period: with the unit "user", how many rounds make a period, to limit users in each.
             per_period: how many of a user's items (or with `rounds_per_user`, rounds) count in one period.
+            round_length: how long a round is, such as "1 hour": for windows of time, and where an account pays for
+                events.
+            window: count anew in every window of so many rounds, or of a length of time such as "1 day".
+            windows_per_user: with windows and the unit "user", the most windows that one user counts in;
+                `items_per_user` is then in each.
             noise: "correlated", of which much cancels from round to round, or the survey's binary "tree".
             display: "live" shows an item while it is over the threshold, "sticky" from then on for ever.
             release_every: k for a release after each k-th round only.
@@ -117,6 +126,7 @@ class Stream:
         told: dict[str, Any] = {"rounds": rounds, "unit": unit, "count": count, "items_per_user": items_per_user}
         told |= {"items_per_event": items_per_event, "count_per_item": count_per_item, "noise": noise}
         told |= {"rounds_per_user": rounds_per_user, "period": period, "per_period": per_period}
+        told |= {"round_length": round_length, "window": window, "windows_per_user": windows_per_user}
         told |= {"display": display, "release_every": release_every, "where": where}
         told |= {"max_label_bytes": max_label_bytes, "user": user, "item": item, "source": source}
         settings = Settings.for_budget(require_budget(budget), StreamQuestion(**told))
@@ -170,7 +180,7 @@ class Stream:
 
     def _taken_in(self, rows: Any, number: int | None, *, fill_gaps: bool) -> Release | None:
         with self._folder.only_writer():
-            saved = self._folder.saved(self._settings.mechanism, self._key)
+            saved = self._folder.saved(self._settings, self._key)
             wanted = saved.round + 1 if number is None else whole("number", number)
             self._require_turn(wanted, saved.round, fill_gaps=fill_gaps)
             with offered(self._settings, rows, wanted, self._key) as round_:
@@ -200,6 +210,23 @@ class Stream:
         every = self._settings.release_every
         for number in range(every, self.round + 1, every):
             yield number, self._folder.release(number)
+
+    def last(self, rounds: int, *, at: int | None = None) -> Release:
+        """Return the counts of the last so many rounds, from what was released: it costs nothing more.
+
+        Args:
+            rounds: how many rounds, such as 24 for a day of an hourly stream; all of them if there were fewer, in
+                the stream or in its present window.
+            at: the last round that counts, from 1; the latest release unless said.
+        """
+        every = self._settings.release_every
+        now = self.round // every * every if at is None else whole("at", at)
+        latest = self.release(now)
+        before = now - whole("rounds", rounds)
+        if before <= self._settings.window_of(now) * self._settings.counted_rounds:
+            return between(self._settings, None, (now, latest))
+        require_window(self._settings, before, now)
+        return between(self._settings, (before, self.release(before)), (now, latest))
 
     def export(self) -> Release:
         """Return all releases so far as one, with the column `round` in front."""
@@ -256,6 +283,7 @@ class Stream:
 
     def _happened(self, saved: Saved, number: int, digest: bytes, kept: Kept) -> Saved:
         """Do a round and make it last."""
+        saved = saved.in_window(self._settings, number, self._key)
         counts, contributions = kept
         running, answer = self._settings.mechanism.step(saved.running, counts)
         after, record = saved.after(running, contributions, digest)

@@ -50,6 +50,7 @@ class RunningHistogram(ContinualHistogram):
     display: Display = "live"
     every: int = 1
     rounds_per_unit: int = 1
+    windows_per_unit: int = 1
 
     def __post_init__(self) -> None:
         self._require_course()
@@ -71,6 +72,7 @@ class RunningHistogram(ContinualHistogram):
         display: Display = "live",
         every: int = 1,
         rounds_per_unit: int = 1,
+        windows_per_unit: int = 1,
     ) -> Calibrated[RunningHistogram]:
         """Return the one with the lowest thresholds inside a budget: all the same number of deviations up."""
         steps = whole("rounds", rounds) // whole("every", every) or 1
@@ -79,14 +81,14 @@ class RunningHistogram(ContinualHistogram):
         def build(variance: Fraction, highest: int) -> RunningHistogram:
             thresholds = spread_by_popcount(highest, lowest, steps)
             law = DiscreteGaussian(variance)
-            return cls(law, thresholds, rounds, sensitivity, display, every, rounds_per_unit)
+            return cls(law, thresholds, rounds, sensitivity, display, every, rounds_per_unit, windows_per_unit)
 
         gaussian = Family("discrete Gaussian", build, lambda variance: DiscreteGaussian(variance).stddev)
         return calibrate(budget, [gaussian])
 
     def price(self) -> Guarantee:
         """Return what the nodes that contain a unit's rounds cost."""
-        items = self.sensitivity.require_items("A running histogram")
+        items = self.windows_per_unit * self.sensitivity.require_items("A running histogram")
         squares = most_squares(self.rounds_per_unit, self.steps, self.every)
         # A count that moves by r·Δ∞ costs as much as r² counts that move by Δ∞: ρ goes by squares.
         return noise_price(self.law, items * squares, self.sensitivity.count)
@@ -104,8 +106,8 @@ class RunningHistogram(ContinualHistogram):
         same few labels, or every round in others.
         """
         places = self.rounds_per_unit * self.sensitivity.require_items("A running histogram")
-        ends = {1, self.rounds_per_unit}
-        return max(any_of_up(self._shown_alone(rounds), places // rounds) for rounds in ends)
+        ends, windows = {1, self.rounds_per_unit}, self.windows_per_unit
+        return max(any_of_up(self._shown_alone(rounds), windows * places // rounds) for rounds in ends)
 
     def _shown_alone(self, rounds: int) -> Fraction:
         """Bound from above the chance that a label is ever shown that one unit alone brings, in so many rounds."""
@@ -139,6 +141,11 @@ class RunningHistogram(ContinualHistogram):
         draws = self.ones_after(rounds)
         law = _shared(draws * self.law.variance)
         return StepNoise(law, f"{law}, of {draws} draws added up" if draws > 1 else f"{law}, of one draw")
+
+    def noise_between(self, before: int, now: int) -> DiscreteGaussian:
+        """Return about the noise on what the rounds between two releases brought: of nodes that only one has."""
+        earlier, later = (set(_places(rounds // self.every)) for rounds in (before, now))
+        return _shared(len(earlier ^ later) * self.law.variance)
 
 
 @dataclass(frozen=True)
@@ -215,6 +222,11 @@ class TreeNoise:
     def _width(self) -> type[np.signedinteger]:
         """The numbers that sums of this noise fit into: what a table draws is far below 2^31."""
         return np.int32 if self.law.fits_a_table else np.int64
+
+
+def _places(step: int) -> list[tuple[int, int]]:
+    """Return level and index of the nodes that a prefix is made of."""
+    return [(level, step >> level) for level in range(step.bit_length()) if step >> level & 1]
 
 
 def _carried(nodes: tuple[Node, ...], digest: bytes) -> tuple[Node, ...]:

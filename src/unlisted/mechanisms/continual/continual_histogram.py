@@ -43,8 +43,10 @@ class ContinualHistogram(ABC):
     With `display="sticky"` a label once shown stays, with its noisy count even below the threshold; with `"live"`
     it comes and goes. Both cost the same. With `every=k` there is a release after each k-th round only: these k
     rounds are a step. `sensitivity` bounds what one unit adds in one round; a unit takes part in at most
-    `rounds_per_unit` rounds, or changes each of `sensitivity.items` labels in one round of its own. Guarantees:
-    (ρ, δ) of `guarantee()` for the whole life of the stream. Edge cases: an empty round is a round; after the last
+    `rounds_per_unit` rounds, or changes each of `sensitivity.items` labels in one round of its own. Where such
+    streams follow each other as windows, each begun anew with a key of its own, it does so in at most
+    `windows_per_unit` of them. Guarantees: (ρ, δ) of `guarantee()` for the whole life of the stream, or of all
+    windows together. Edge cases: an empty round is a round; after the last
     round the stream is over; the same key, rounds and contents give the same answers byte for byte.
     """
 
@@ -54,6 +56,7 @@ class ContinualHistogram(ABC):
     display: Display
     every: int
     rounds_per_unit: int
+    windows_per_unit: int
 
     @property
     def steps(self) -> int:
@@ -88,6 +91,10 @@ class ContinualHistogram(ABC):
     @abstractmethod
     def noise_after(self, rounds: int) -> StepNoise:
         """Return the noise of the release after so many rounds."""
+
+    @abstractmethod
+    def noise_between(self, before: int, now: int) -> DiscreteGaussian:
+        """Return about the noise on the difference of two releases: on what the rounds between them brought."""
 
     @abstractmethod
     def no_noise(self) -> StreamNoise:

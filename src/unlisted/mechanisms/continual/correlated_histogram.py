@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.continual.continual_histogram import (
     ContinualHistogram,
@@ -52,6 +55,7 @@ class CorrelatedHistogram(ContinualHistogram):
     display: Display = "live"
     every: int = 1
     rounds_per_unit: int = 1
+    windows_per_unit: int = 1
 
     def __post_init__(self) -> None:
         self._require_course()
@@ -74,21 +78,22 @@ class CorrelatedHistogram(ContinualHistogram):
         display: Display = "live",
         every: int = 1,
         rounds_per_unit: int = 1,
+        windows_per_unit: int = 1,
     ) -> Calibrated[CorrelatedHistogram]:
         """Return the one with the lowest thresholds inside a budget: all the same number of deviations up.
 
         The grid is the shipped one, or as fine as the noise leaves room for.
         """
         require_rounds(rounds, every, rounds_per_unit)
-        unit = Unit(rounds // every, every, rounds_per_unit, sensitivity)
+        unit = Unit(rounds // every, every, rounds_per_unit, sensitivity, windows_per_unit)
         recursion = Recursion.for_steps(unit.steps)
         while recursion.grid >= _COARSEST:
             found = _calibrated(budget, recursion, unit)
             price = found.mechanism
             too_wide = int(price.variance / LARGEST_VARIANCE).bit_length()
             if not too_wide and has_room(recursion, unit.steps, reach_of(price.variance)):
-                law, thresholds = WideGaussian(price.variance), price.thresholds
-                mechanism = cls(law, recursion, thresholds, rounds, sensitivity, display, every, rounds_per_unit)
+                law, course = WideGaussian(price.variance), (display, every, rounds_per_unit, windows_per_unit)
+                mechanism = cls(law, recursion, price.thresholds, rounds, sensitivity, *course)
                 return Calibrated(mechanism, found.reason)
             # In units of counts the noise hardly depends on the grid: go to the first that may leave room.
             recursion = recursion.coarser(max(0, recursion.grid - max(1, (too_wide + 1) // 2)))
@@ -97,7 +102,7 @@ class CorrelatedHistogram(ContinualHistogram):
 
     @cached_property
     def _priced(self) -> CorrelatedPrice:
-        unit = Unit(self.steps, self.every, self.rounds_per_unit, self.sensitivity)
+        unit = Unit(self.steps, self.every, self.rounds_per_unit, self.sensitivity, self.windows_per_unit)
         return CorrelatedPrice(self.law.variance, self.recursion, self.thresholds, unit)
 
     def price(self) -> Guarantee:
@@ -125,8 +130,33 @@ class CorrelatedHistogram(ContinualHistogram):
         law = _about(self.law.variance * width.squares / (1 << 2 * self.recursion.grid))
         return StepNoise(law, f"correlated {law}")
 
+    def noise_between(self, before: int, now: int) -> DiscreteGaussian:
+        """Return about the noise on what the rounds between two releases brought.
 
-@lru_cache(maxsize=64)
+        The noise of step t is Σ β_j·z_(t-j): of two steps w apart, the last w draws stand alone, and of the others
+        what β has fallen by meanwhile remains.
+        """
+        beta = _responses(self.recursion, self.steps)[: now // self.every]
+        apart = (now - before) // self.every
+        squares = np.sum(beta[:apart] ** 2) + np.sum((beta[apart:] - beta[: len(beta) - apart]) ** 2)
+        return _about(Fraction(float(squares)) * self.law.variance / (1 << 2 * self.recursion.grid))
+
+
+@lru_cache(maxsize=16)
+def _responses(recursion: Recursion, steps: int) -> NDArray[np.float64]:
+    """Return about β_0 … β_(L-1), in floating point, to describe noise."""
+    one = 1 << recursion.precision
+    pairs = [(a / one, b / one) for a, b in zip(recursion.decays, recursion.weights, strict=True)]
+    beta, states, found = 1.0, [1.0] * len(pairs), []
+    for _ in range(steps):
+        found.append(beta)
+        n = -sum(b * state for (_, b), state in zip(pairs, states, strict=True))
+        states = [a * state + n for (a, _), state in zip(pairs, states, strict=True)]
+        beta += n
+    return np.array(found)
+
+
+@lru_cache(maxsize=256)
 def _about(variance: Fraction) -> DiscreteGaussian:
     # Rounding to whole counts adds a twelfth; to describe noise, six digits of a deviation are plenty.
     deviation = round(math.sqrt(float(variance) + 1 / 12), 6)

@@ -174,17 +174,21 @@ def _kept(number: int, bits: int) -> Fraction:
 
 @dataclass(frozen=True)
 class Unit:
-    """Who is protected over how long: L steps of k rounds, of which one unit takes part in at most C."""
+    """Who is protected over how long: L steps of k rounds, of which one unit takes part in at most C.
+
+    Where such streams follow each other, it does so in some windows of them.
+    """
 
     steps: int
     every: int
     rounds: int
     sensitivity: Sensitivity
+    windows: int = 1
 
     @property
     def items(self) -> int:
-        """How many labels the unit changes in one round."""
-        return self.sensitivity.require_items("A running histogram")
+        """How many labels the unit changes in one round, in all of its windows together."""
+        return self.windows * self.sensitivity.require_items("A running histogram")
 
     def count_by(self, step: int) -> int:
         """Return the most that the unit alone brings to one label by the end of a step."""

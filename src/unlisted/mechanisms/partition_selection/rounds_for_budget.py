@@ -123,7 +123,9 @@ class RoundsSearch:
         `build` makes it of the labels' rounds and of the variance that noise on everything would have.
         """
         thresholds, hair = self._thresholds(exponent), _HAIR
-        for _ in range(_HAIRS):
+        # Without room for a single label to escape there is no threshold that would be high enough.
+        attempts = _HAIRS if math.isfinite(max(thresholds)) else 0
+        for _ in range(attempts):
             if self.budget.mu_squared is not None:
                 # Whole-number noise has a little more μ² than normal noise of its variance.
                 exponent, thresholds = exponent + float(hair), self._thresholds(exponent + float(hair))

@@ -35,10 +35,15 @@ async def require_caller(request: Request) -> Caller:
     if caller is None:
         caller = await run_in_threadpool(service.enter, key, address)
     request.state.key = caller.key
-    rates: RateLimit = request.app.state.rates
-    rates.take(caller.key)
+    await within_rate(request.app.state.rates, caller)
     request.state.caller = caller
     return caller
+
+
+async def within_rate(rates: RateLimit, caller: Caller) -> None:
+    """Count a request of a key, and refuse it if there were too many; most need not ask the store for that."""
+    if not rates.take(caller.key):
+        await run_in_threadpool(rates.wait_for, caller.key)
 
 
 Who = Annotated[Caller, Depends(require_caller)]

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from unlisted import __version__
 from unlisted.errors import AccessError
 from unlisted.ledger.display import balance_as_dict
+from unlisted.ledger.rows import Page
 from unlisted.query.remote_table import STAMP_HEADER
 from unlisted.release.charts import chart_bytes
 from unlisted.server.api import schemas
@@ -35,6 +36,7 @@ from unlisted.server.cache import AnswerCache, AnswerKey
 from unlisted.server.config import StreamOffer
 from unlisted.server.executor import Executor
 from unlisted.server.planning import Planned
+from unlisted.server.previews import Previews
 from unlisted.streams.stream import Stream
 
 Entry = Annotated[int, PathParameter(ge=1, le=2**53, description="The number of a release.", examples=[7])]
@@ -94,8 +96,8 @@ async def release(
     request: Request, caller: Who, name: Name, question: Question, idempotency_key: Idempotency = None
 ) -> Response:
     """Answer a question: the ceiling is reserved, data is touched, what was really used is settled."""
-    planned = await _planned(request, caller, name, question)
-    if question.plan_sha256 not in (None, planned.digest):
+    planned = (await _planned(request, caller, name, question, is_asked=True)).named(question.plan_sha256)
+    if planned is None:
         raise AccessError(409, "The service would run another plan than the one you saw. Preview it anew.")
     again: AnswerCache = request.app.state.repeats
     accepted, version = request.headers.get("accept", ""), await _version(request, caller, name)
@@ -151,15 +153,20 @@ def history(
     most: Annotated[int, Query(ge=1, le=1000, description="At most so many.")] = 200,
 ) -> Response:
     """Show what happened, oldest first: to the key's account, or all for an admin."""
-    found = (one for one in service_of(request).history(caller, name) if one.number > after)
-    return json_response([one.as_dict() for one, _ in zip(found, range(most), strict=False)])
+    found = service_of(request).history(caller, name, Page(most, after))
+    return json_response([one.as_dict() for one in found])
 
 
-async def _planned(request: Request, caller: Caller, name: str, question: schemas.QuestionBody) -> Planned:
-    """Plan a question; one that was planned before needs no thread to be planned in."""
+async def _planned(
+    request: Request, caller: Caller, name: str, question: schemas.QuestionBody, *, is_asked: bool = False
+) -> Planned:
+    """Plan a question in a thread for that; one that was planned before needs none."""
     service, asked = service_of(request), question.asked()
     known = service.remembered_plan(caller, name, asked)
-    return known if known is not None else await run_in_threadpool(service.planned, caller, name, asked)
+    if known is not None:
+        return known
+    previews: Previews = request.app.state.previews
+    return await previews.run(caller.key, lambda: service.planned(caller, name, asked), is_asked=is_asked)
 
 
 async def _version(request: Request, caller: Caller, name: str) -> str | None:

@@ -15,7 +15,7 @@ from unlisted.query.remote_table import RELEASE_TYPE, STAMP_HEADER
 from unlisted.release.export import as_csv, as_parquet
 from unlisted.release.release import Release
 from unlisted.server.planning import Asked
-from unlisted.server.query_service import DatasetView, PastRelease
+from unlisted.server.query_service import DatasetView, ReleaseSummary
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.count_query import MOST_LABEL_BYTES
 
@@ -325,16 +325,15 @@ def dataset_body(view: DatasetView) -> dict[str, Any]:
     }
 
 
-def past_body(past: PastRelease) -> dict[str, Any]:
+def past_body(past: ReleaseSummary) -> dict[str, Any]:
     """Return a past release without its rows."""
-    said = past.release.as_dict()
     return {
         "entry": past.entry,
         "account": past.account,
         "time": past.time.isoformat(timespec="seconds"),
-        "guarantee": said["guarantee"],
+        "guarantee": past.guarantee,
         "spent": past.cost.as_dict(),
-        "plan": said["plan"],
+        "plan": past.plan,
     }
 
 

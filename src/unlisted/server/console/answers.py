@@ -83,9 +83,8 @@ def _said(release: Release) -> str:
 def history(visit: Signed) -> Response:
     """List the newest answers about all data sets."""
     service, caller = visit.service, visit.caller
-    names = [one.name for one in service.datasets(caller)]
-    found = [(name, past) for name in names for past in service.releases(caller, name, most=_MOST_ANSWERS)]
-    newest = sorted(found, key=lambda one: one[1].time, reverse=True)[:_MOST_ANSWERS]
+    names = service.names(caller)
+    newest = service.newest_releases(caller, _MOST_ANSWERS)
     return visit.page("history.html", {"current": "History", "found": newest, "names": names, "only": None})
 
 
@@ -96,8 +95,8 @@ def history_of_one(visit: Signed, name: str, before: Before = None) -> Response:
     found = service.releases(caller, name, before, _MOST_ANSWERS)
     given = {
         "current": "History",
-        "found": [(name, past) for past in found],
-        "names": [one.name for one in service.datasets(caller)],
+        "found": found,
+        "names": service.names(caller),
         "only": name,
         "older": found[-1].entry if len(found) == _MOST_ANSWERS else None,
     }
@@ -113,11 +112,11 @@ def why_missing(plan: Mapping[str, Any], *, complete: bool) -> Iterator[str]:
     if plan["question"] == "top" and not complete:
         nothing_more = (
             "no more values were shared by enough users."
-            if plan["mechanism"] == "label_ranking"
+            if plan["mechanism"] in ("label_ranking", "found_top_k")
             else "the next place would have gone to values that stay unnamed."
         )
         yield f"The ranking is shorter than asked for: {nothing_more}"
-    if plan["mechanism"] == "find_then_count":
+    if plan.get("items_looked_at") is not None:
         yield (
             f"Each user helps at most {plan['items_looked_at']:,} values at a time, chosen at random, to be "
             "found. Found ones are counted over all their users; whoever has many of them counts for less in "

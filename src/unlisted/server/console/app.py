@@ -24,12 +24,8 @@ from unlisted.errors import (
     UnlistedError,
 )
 from unlisted.server.console import admin, answers, ask, budget, sign_in, streams
-from unlisted.server.console.sessions import Sessions
-from unlisted.server.console.visits import SIGN_IN, Console, Visit, any_visit
-from unlisted.server.executor import Executor
-from unlisted.server.limits import RateLimit
+from unlisted.server.console.visits import SIGN_IN, Console, Visit
 from unlisted.server.observability import NO_TELEMETRY
-from unlisted.server.query_service import QueryService
 from unlisted.tables.failures import OWNER_LOG
 
 PAGES = (sign_in, ask, answers, budget, admin, streams)
@@ -49,10 +45,10 @@ HEADERS = {
 """What every answer of the console carries."""
 
 
-def console_app(service: QueryService, executor: Executor, rates: RateLimit) -> FastAPI:
-    """Return the console over a service, to be mounted where the cookies' path shall be."""
+def console_app(console: Console) -> FastAPI:
+    """Return the pages, to be mounted where the cookies' path shall be."""
     app = FastAPI(openapi_url=None, redirect_slashes=False, telemetry=NO_TELEMETRY)
-    app.state.console = Console(service, executor, rates, Sessions(service.config.secret))
+    app.state.console = console
     for page in PAGES:
         app.include_router(page.router)
     app.mount("/static", StaticFiles(directory=Path(str(files(__package__) / "static"))))
@@ -118,5 +114,6 @@ def _status(error: Exception) -> int:
 
 
 def _page(request: Request, status: int, text: str) -> Response:
-    visit: Visit = getattr(request.state, "visit", None) or any_visit(request)
+    # Of a cookie that cannot be looked up now, the page need not know.
+    visit: Visit = getattr(request.state, "visit", None) or Visit(request, request.app.state.console, "")
     return visit.page("wrong.html", {"title": HTTPStatus(status).phrase, "text": text}, status)

@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from fastapi import APIRouter
 from markupsafe import Markup
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from unlisted.errors import BudgetRefusedError, FrozenError, InvalidArgumentError
@@ -40,11 +39,17 @@ METHODS = (
 )
 RANKINGS = (
     ("gumbel", "among the largest counts", "no bound on what one user does"),
-    ("labels", "values first, then their order", "no largest counts to look at; needs a bound on items per user"),
+    ("labels", "values first, then their order", "no largest counts to look at"),
+    ("find", "the first of all counts", "values first, then all their users; counts cost nothing more"),
+)
+COUNTINGS = (
+    ("auto", "automatic"),
+    ("threshold", "what is above a threshold, of so many items a user"),
+    ("find", "find values first, then count all their users"),
 )
 
 _MORE = (
-    *("delta", "items_per_user", "fetch", "count", "rows_per_item", "noise", "method", "ranking"),
+    *("delta", "items_per_user", "fetch", "count", "rows_per_item", "noise", "method", "ranking", "counting"),
     "max_label_bytes",
 )
 _EXAMPLES = {
@@ -101,21 +106,25 @@ def datasets(visit: Signed) -> Response:
 
 
 @router.get("/datasets/{name}/ask")
-def show(visit: Signed, name: str) -> Response:
+async def show(visit: Signed, name: str) -> Response:
     """Show the form with a preview of what it says."""
-    return _page(visit, name, Draft.blank(visit.service.dataset(visit.caller, name)))
+    return await visit.planning(lambda: _page(visit, name, Draft.blank(visit.service.dataset(visit.caller, name))))
 
 
 @router.post("/datasets/{name}/ask")
-def preview(visit: Signed, name: str, sent: Sent) -> Response:
+async def preview(visit: Signed, name: str, sent: Sent) -> Response:
     """Show the form as it was sent, with its preview: how the page works without JavaScript."""
-    return _page(visit, name, Draft.sent(sent))
+    return await visit.planning(lambda: _page(visit, name, Draft.sent(sent)))
 
 
 @router.post("/datasets/{name}/ask/preview")
-def preview_alone(visit: Signed, name: str, sent: Sent) -> Response:
+async def preview_alone(visit: Signed, name: str, sent: Sent) -> Response:
     """Return the preview as a part of a page, for a form that is being filled in."""
-    return visit.page("preview.html", {**_previewed(visit, name, Draft.sent(sent)), "alone": True})
+
+    def part() -> Response:
+        return visit.page("preview.html", {**_previewed(visit, name, Draft.sent(sent)), "alone": True})
+
+    return await visit.planning(part)
 
 
 @router.post("/datasets/{name}/answers")
@@ -123,10 +132,11 @@ async def pay(visit: Signed, name: str, sent: Sent) -> Response:
     """Spend: run the question that was previewed, and go to its answer."""
     draft = Draft.sent(sent)
     try:
-        plan = await run_in_threadpool(visit.service.plan, visit.caller, name, draft.asked())
+        plan = await visit.planning(lambda: visit.service.plan(visit.caller, name, draft.asked()), is_asked=True)
         release = await visit.console.executor.answer(plan, sent.one("request") or None, visit.gone)
     except (InvalidArgumentError, BudgetRefusedError) as refused:
-        return await run_in_threadpool(_page, visit, name, draft, refused)
+        why = refused
+        return await visit.planning(lambda: _page(visit, name, draft, why))
     entry = release.stamp["entry"] if release.stamp else ""
     return visit.go("datasets", name, "answers", entry)
 
@@ -145,6 +155,7 @@ def _page(
         "kinds": KINDS,
         "methods": METHODS,
         "rankings": RANKINGS,
+        "countings": COUNTINGS,
         "example": _example(dataset),
         "opened": any(getattr(draft, field) != getattr(first, field) for field in _MORE),
     }

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from markupsafe import Markup
 from starlette.responses import Response
 
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.entries import Entry
+from unlisted.ledger.rows import Page
 from unlisted.ledger.state import Balance, DatasetState, Failures
 from unlisted.privacy.accounting import ZCDP
 from unlisted.privacy.guarantee import Guarantee
@@ -103,8 +105,10 @@ def dataset_part(dataset: DatasetState) -> Part:
 
 router = APIRouter()
 
-_MOST_ENTRIES = 50
+_MOST_ENTRIES, _MOST_DRAWN = 50, 500
 _SPENT = ("settled", "forfeited")
+
+Before = Annotated[int | None, Query(ge=1, le=2**53)]
 
 
 @dataclass(frozen=True)
@@ -117,22 +121,30 @@ class Book:
     failures: Failures | None
     accounts: list[Standing]
     entries: list[Entry]
-    hidden: int
+    older: int | None
     chart: Markup | None
 
 
 @router.get("/budget")
 def show(visit: Signed) -> Response:
     """Show every data set's book."""
-    names = [one.name for one in visit.service.datasets(visit.caller)]
-    return visit.page("budget.html", {"current": "Budget", "books": [_book(visit, name) for name in names]})
+    books = [_book(visit, name) for name in visit.service.names(visit.caller)]
+    return visit.page("budget.html", {"current": "Budget", "books": books, "only": None})
 
 
-def _book(visit: SignedIn, name: str) -> Book:
+@router.get("/budget/{name}")
+def of_one(visit: Signed, name: str, before: Before = None) -> Response:
+    """Show one data set's book, a page of entries at a time."""
+    visit.service.require_seen(visit.caller, name)
+    book = _book(visit, name, before)
+    return visit.page("budget.html", {"current": "Budget", "books": [book], "only": name})
+
+
+def _book(visit: SignedIn, name: str, before: int | None = None) -> Book:
     service, caller = visit.service, visit.caller
     balances = service.balances(caller, name) if caller.is_admin else [service.balance(caller, name)]
-    entries = service.history(caller, name)
-    spent = [entry.as_dict() for entry in entries if entry.kind in _SPENT]
+    newest = Page(_MOST_ENTRIES + 1, before=before, newest_first=True)
+    entries = service.history(caller, name, newest)
     symbol = entries[0].amount.accounting.symbol if entries else ZCDP.symbol
     return Book(
         name=name,
@@ -141,10 +153,30 @@ def _book(visit: SignedIn, name: str) -> Book:
         # How often others failed is for whoever can do something about it.
         failures=balances[0].dataset.failures if balances and caller.is_admin else None,
         accounts=[standing_of(one) for one in balances],
-        entries=entries[: -_MOST_ENTRIES - 1 : -1],
-        hidden=max(0, len(entries) - _MOST_ENTRIES),
-        chart=picture(spending_chart(spent), _said(name, symbol)) if len(spent) > 1 else None,
+        entries=entries[:_MOST_ENTRIES],
+        older=entries[_MOST_ENTRIES - 1].number if len(entries) > _MOST_ENTRIES else None,
+        chart=None if before else _spending(visit, name, balances),
     )
+
+
+def _spending(visit: SignedIn, name: str, balances: list[Balance]) -> Markup | None:
+    """Draw what was spent lately; each line begins at what its account had spent before."""
+    drawn = Page(_MOST_DRAWN, kinds=_SPENT, newest_first=True)
+    steps = [entry.as_dict() for entry in reversed(visit.service.history(visit.caller, name, drawn))]
+    if len(steps) < 2:
+        return None
+    counted = "rho" if "rho" in steps[0] else "mu_squared"
+    shown: dict[str, Fraction] = {}
+    for step in steps:
+        shown[step["account"]] = shown.get(step["account"], Fraction(0)) + Fraction(step[counted])
+    used = {one.account.name: one.account.used.exact[0] for one in balances}
+    before = {account: loss - shown.get(account, Fraction(0)) for account, loss in used.items()}
+    first = [
+        {"time": steps[0]["time"], "kind": "settled", "account": account, counted: float(loss)}
+        for account, loss in before.items()
+        if loss > 0
+    ]
+    return picture(spending_chart([*first, *steps]), _said(name, "ρ" if counted == "rho" else "μ²"))
 
 
 def _said(name: str, symbol: str) -> str:

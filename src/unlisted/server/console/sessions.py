@@ -4,8 +4,8 @@ Nothing is stored of who is signed in. Each request opens the cookie and shows t
 a revoked key is refused here too, and whoever steals the service's secret alone can forge nobody. A service of
 several processes shares its sessions by sharing its secret.
 
-Signing out ends the session for every copy of its cookie: its number is remembered until the cookie would have
-ended by itself. The process that was told remembers it; in others a copy lives on until then.
+Signing out ends the session for every copy of its cookie and on every server: its number is kept in the ledger's
+database until the cookie would have ended by itself, and each server looks there once a second.
 
 Forms carry a token that is a function of the cookie, so that no other site can send one in a visitor's name.
 """
@@ -17,32 +17,40 @@ import hashlib
 import hmac
 import secrets
 import time
-from threading import Lock
 
+import sqlalchemy as sa
 from cryptography.fernet import Fernet, InvalidToken
+
+from unlisted.ledger.store import Store
+from unlisted.server.cache import Cache
+from unlisted.server.shared_state import ended_sessions, put
 
 LONGEST = 12 * 60 * 60
 """Seconds after which a visitor signs in again: a working day."""
 
-_MOST_REMEMBERED = 100_000
+_MOST_REMEMBERED = 10_000
+_REMEMBERED_SECONDS = 1.0
 
 
 class Sessions:
     """Writes and reads cookies. Without a secret one is made up, and a restart ends all sessions."""
 
-    def __init__(self, secret: str | None = None, most_remembered: int = _MOST_REMEMBERED) -> None:
+    def __init__(self, secret: str | None, store: Store) -> None:
         told = secrets.token_bytes(32) if secret is None else secret.encode()
         self._seal = Fernet(base64.urlsafe_b64encode(_derived(b"cookies", told)))
         self._form_key = _derived(b"forms", told)
-        self._most = most_remembered
-        self._ended: dict[str, float] = {}
-        self._all_ended_before = 0.0
-        self._lock = Lock()
+        self._store = store
+        self._alive: Cache[str, bool] = Cache(_MOST_REMEMBERED, _REMEMBERED_SECONDS)
 
     def begin(self, key: str) -> str:
         """Return a cookie for whoever showed a key; for nobody yet, an empty one: the form to sign in needs it."""
         # The number is sealed in, for the same cookie can be written in many ways.
         return self._seal.encrypt(f"{secrets.token_hex(16)} {key}".encode()).decode()
+
+    def remembered(self, cookie: str) -> str | None:
+        """Return the key that a cookie holds, if it is known that it has not ended. Never waits."""
+        opened = self._opened(cookie)
+        return opened[1] if opened is not None and self._alive.get(opened[0]) else None
 
     def key(self, cookie: str) -> str | None:
         """Return the key that a cookie holds, empty for nobody's; None if it is not ours or has ended."""
@@ -50,17 +58,18 @@ class Sessions:
         if opened is None:
             return None
         number, key = opened
-        has_ended = number in self._ended or self._began(cookie) < self._all_ended_before
-        return None if has_ended else key
+        # Whoever never signed in cannot have signed out.
+        return key if not key or self._is_alive(number) else None
 
     def end(self, cookie: str) -> None:
         """End a visitor's session: neither its cookie nor a copy of it counts from now on."""
         opened, now = self._opened(cookie), time.time()
         if opened is None or not opened[1]:
             return
-        with self._lock:
-            self._ended[opened[0]] = now
-            self._forget(now)
+        with self._store.writing() as connection:
+            connection.execute(ended_sessions.delete().where(ended_sessions.c.ended < now - LONGEST))
+            put(connection, ended_sessions, {"number": opened[0], "ended": now})
+        self._alive.clear()
 
     def token(self, cookie: str) -> str:
         """Return what a form that is sent with this cookie must carry."""
@@ -70,17 +79,13 @@ class Sessions:
         """Return whether a form was made here, for this cookie."""
         return hmac.compare_digest(self.token(cookie).encode(), token.encode())
 
-    def _forget(self, now: float) -> None:
-        """Forget the sessions that would have ended by now, and the oldest ones if there are too many."""
-        while self._ended:
-            number, ended = next(iter(self._ended.items()))  # they stand in the order in which they ended
-            would_live = ended > now - LONGEST
-            if would_live and len(self._ended) <= self._most:
-                return
-            del self._ended[number]
-            if would_live:
-                # It must not come back: whoever signed in before it ended has to do so again.
-                self._all_ended_before = ended
+    def _is_alive(self, number: str) -> bool:
+        if self._alive.get(number):
+            return True
+        with self._store.reading() as connection:
+            found = connection.execute(sa.select(ended_sessions).where(ended_sessions.c.number == number))
+            is_alive = found.one_or_none() is None
+        return self._alive.put(number, is_alive)
 
     def _opened(self, cookie: str) -> tuple[str, str] | None:
         """Return the session's number and its key."""
@@ -89,9 +94,6 @@ class Sessions:
         except InvalidToken:
             return None
         return number, key
-
-    def _began(self, cookie: str) -> int:
-        return self._seal.extract_timestamp(cookie.encode())
 
 
 def _derived(purpose: bytes, told: bytes) -> bytes:

@@ -6,7 +6,7 @@ signed in is sent to the form for that before the function runs; a form without 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, quote
@@ -18,12 +18,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from unlisted.errors import AccessError, InvalidArgumentError
-from unlisted.server.api.dependencies import caller_gone
+from unlisted.server.api.dependencies import caller_gone, within_rate
 from unlisted.server.auth import Caller
 from unlisted.server.console.rendering import render
 from unlisted.server.console.sessions import LONGEST, Sessions
 from unlisted.server.executor import Executor
 from unlisted.server.limits import RateLimit
+from unlisted.server.previews import Made, Previews
 from unlisted.server.query_service import QueryService
 
 MOST_BYTES = 64 * 1024
@@ -75,10 +76,11 @@ _STALE = "This form is from an older visit. Go back, load the page again and sen
 
 @dataclass(frozen=True)
 class Console:
-    """What all pages share: the service, the threads in which questions run, rates, and the cookies."""
+    """What all pages share: the service, the threads of questions and previews, rates, and the cookies."""
 
     service: QueryService
     executor: Executor
+    previews: Previews
     rates: RateLimit
     sessions: Sessions
 
@@ -133,6 +135,10 @@ class SignedIn(Visit):
 
     caller: Caller
 
+    async def planning(self, work: Callable[[], Made], *, is_asked: bool = False) -> Made:
+        """Do what needs a plan in a thread for plans, when the visitor's turn comes."""
+        return await self.console.previews.run(self.caller.key, work, is_asked=is_asked)
+
     async def gone(self) -> None:
         """Wait until the visitor has left."""
         await caller_gone(self.request)
@@ -147,15 +153,19 @@ def any_visit(request: Request) -> Visit:
 
 async def signed_in(request: Request) -> SignedIn:
     """Return the visit of somebody who is signed in, and count the request."""
-    visit = any_visit(request)
-    key = visit.console.sessions.key(visit.cookie)
+    console: Console = request.app.state.console
+    cookie = request.cookies.get(COOKIE, "")
+    key = console.sessions.remembered(cookie)
+    if key is None:
+        key = await run_in_threadpool(console.sessions.key, cookie)
     if not key:
         raise AccessError(401, "Sign in first.")
+    visit = Visit(request, console, cookie)
     caller = visit.service.remembered(key)
     if caller is None:
         caller = await run_in_threadpool(visit.service.enter, key, address_of(request))
     request.state.key = caller.key  # for the one line in the log
-    visit.console.rates.take(caller.key)
+    await within_rate(console.rates, caller)
     request.state.visit = found = SignedIn(request, visit.console, visit.cookie, caller)
     return found
 
@@ -163,7 +173,7 @@ async def signed_in(request: Request) -> SignedIn:
 async def any_form(request: Request) -> Form:
     """Return what a form sent, if the form is one of ours."""
     form = await read_form(request)
-    visit = any_visit(request)
+    visit = await run_in_threadpool(any_visit, request)
     if not visit.cookie or not visit.console.sessions.is_token(visit.cookie, form.one(TOKEN)):
         raise AccessError(403, _STALE)
     return form

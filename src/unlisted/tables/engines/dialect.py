@@ -6,15 +6,16 @@ The embedded engine speaks the shared dialect itself and never comes here, so th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from sqlglot import exp, parse_one
 
-from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.engine import SOURCE, Engine, Rows, name_for_whose
 
 __all__ = [
     "SHARED",
     "Rule",
+    "Translating",
     "byte_length",
     "is_wide",
     "passing",
@@ -29,8 +30,9 @@ SHARED = "duckdb"
 """What the shared dialect is called here."""
 
 _FIRST_AND_LAST = {
-    ColumnType.DATE: ("0001-01-01", "9999-12-31"),
-    ColumnType.TIMESTAMP: ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"),
+    "DATE": ("0001-01-01", "9999-12-31"),
+    "TIMESTAMP": ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"),
+    "TIMESTAMPTZ": ("0001-01-01 00:00:00+00:00", "9999-12-31 23:59:59.999999+00:00"),
 }
 
 Rule = Callable[[exp.Expr], exp.Expr]
@@ -61,17 +63,22 @@ def tables_of(query: str) -> frozenset[str]:
     return frozenset(table.name for table in parse_one(query, read=SHARED).find_all(exp.Table))
 
 
-def passing(engine: Engine, rows: Rows, source: exp.Expr, dialect: str, rule: Rule) -> exp.Expr:
+class Translating(Engine, Protocol):
+    """An engine whose statements are translated."""
+
+    def seen(self, column: str) -> str:
+        """Return a column as a predicate sees it: as it is counted, or, if it is no item, as it is.
+
+        Of what is no item a predicate only asks whether there is a value.
+        """
+
+
+def passing(engine: Translating, rows: Rows, source: exp.Expr, dialect: str, rule: Rule) -> exp.Expr:
     """Return what stands for the asked rows of a source: the source itself, or those of its rows that pass."""
     if rows.where is None:
         return source
-    kinds = engine.columns()
     read = dict.fromkeys((*rows.columns, *sorted(rows.where.columns)))
-    # A predicate sees what is counted. Of the types that are no items it only ever asks whether there is a value.
-    columns = [
-        quoted(name) if kinds[name] is ColumnType.OTHER else f"{engine.plain(name)} AS {quoted(name)}"
-        for name in read
-    ]
+    columns = [f"{engine.seen(name)} AS {quoted(name)}" for name in read]
     # It does not see who is one user: `lower(name)` may be that, while the predicate asks for names.
     kept_as = {name: name for name in rows.columns}
     if rows.user is not None and engine.whose(rows.user) not in (engine.plain(rows.user), quoted(rows.user)):
@@ -94,13 +101,13 @@ def quoted(name: str) -> str:
     return '"{}"'.format(name.replace('"', '""'))
 
 
-def within_calendar(expression: str, kind: ColumnType) -> str:
+def within_calendar(expression: str, word: str) -> str:
     """Return a date or timestamp, and NULL for one that readers outside the engine cannot hold.
 
-    Engines know infinite dates and years before 1 and after 9999; Python, and most that read our answers, do not.
+    `word` is its type in the shared dialect: DATE, TIMESTAMP or TIMESTAMPTZ. Engines know infinite dates and years
+    before 1 and after 9999; Python, and most that read our answers, do not.
     """
-    word = kind.name
-    first, last = (f"CAST('{bound}' AS {word})" for bound in _FIRST_AND_LAST[kind])
+    first, last = (f"CAST('{bound}' AS {word})" for bound in _FIRST_AND_LAST[word])
     return f"CASE WHEN {expression} BETWEEN {first} AND {last} THEN {expression} END"
 
 

@@ -95,8 +95,16 @@ class SparkEngine:
             case ColumnType.FLOAT:
                 return f"NULLIF({name}, CAST('NaN' AS DOUBLE))"
             case ColumnType.DATE | ColumnType.TIMESTAMP:
-                return within_calendar(name, kind)
-        return name
+                return within_calendar(name, kind.name)
+        return within_calendar(name, "TIMESTAMPTZ") if self._is_moment(column) else name
+
+    def seen(self, column: str) -> str:
+        """Return a column as a predicate sees it."""
+        return self.plain(column)
+
+    def _is_moment(self, column: str) -> bool:
+        """Return whether a column holds timestamps with a time zone, which can only be users."""
+        return type(self._types[column]).__name__ == "TimestampType"
 
     def whose(self, column: str) -> str:
         """Return a column as a user: one value for one person."""

@@ -10,6 +10,7 @@ the same rows.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from unlisted.tables.column_types import ColumnType
 from unlisted.tables.engines.dialect import byte_length, is_wide, passing, subquery, translated
 from unlisted.tables.engines.engine import SOURCE, Rows
 from unlisted.tables.engines.postgres.types import PostgresColumn, arrow_table, described
+from unlisted.tables.server_timeouts import answering_within, shut
 from unlisted.tables.stopping import interruptible
 
 if TYPE_CHECKING:
@@ -44,6 +46,10 @@ SET LOCAL bytea_output = 'hex';
 SET LOCAL extra_float_digits = 3;
 SET LOCAL client_encoding = 'UTF8'
 """
+
+_CONNECT_SECONDS, _CATALOGUE_SECONDS, _CANCEL_SECONDS = 10, 30.0, 2.0
+"""How long a server that may have stopped answering is waited for, before any row is read and when it is told to
+stop. How long it may count is for whoever asks to say."""
 
 _Description = tuple[exp.Expr, Mapping[str, PostgresColumn]]
 Connect = Callable[[], AbstractContextManager["psycopg.Connection[Any]"]]
@@ -77,7 +83,8 @@ class PostgresRelation:
             try:
                 # Somebody may have locked the table, and then even its catalogue has to be waited for.
                 with (
-                    interruptible(connection.cancel, touches_data=False),
+                    answering_within(_CATALOGUE_SECONDS, connection.fileno),
+                    interruptible(_Interrupt(connection), touches_data=False),
                     connection.transaction(force_rollback=True),
                 ):
                     found = self._find(connection)
@@ -94,6 +101,10 @@ class PostgresRelation:
     def plain(self, column: str) -> str:
         """Return a column as a value that compares by its bytes."""
         return self._described[1][column].plain()
+
+    def seen(self, column: str) -> str:
+        """Return a column as a predicate sees it."""
+        return self._described[1][column].seen()
 
     def whose(self, column: str) -> str:
         """Return a column as a user: one value for one person."""
@@ -115,7 +126,7 @@ class PostgresRelation:
         with self._connect() as connection, connection.transaction(force_rollback=True):
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE")
             connection.execute(_SETTINGS)
-            with interruptible(connection.cancel):
+            with interruptible(_Interrupt(connection)):
                 if rows.state is not None:
                     # From here to the end of the transaction nobody can change the columns: they are locked.
                     relation, _ = self._described
@@ -145,6 +156,29 @@ class PostgresEngine(PostgresRelation):
         if not table:
             raise InvalidArgumentError("table", table, ALLOWED_TABLE, 'Say which: table="schema.name".')
         super().__init__(lambda: _connected(url), lambda connection: _found(connection, table))
+
+
+class _Interrupt:
+    """Tells a server to stop what it does; if it does not listen, the connection is shut."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+        self._since: float | None = None
+
+    def __call__(self) -> None:
+        import psycopg  # noqa: PLC0415 - only where a server is used
+
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        # The first version of the driver that we take can only wait for the server.
+        cancel = getattr(self._connection, "cancel_safe", None)
+        try:
+            cancel(timeout=_CANCEL_SECONDS) if cancel is not None else self._connection.cancel()
+            is_deaf = now - self._since > _CANCEL_SECONDS
+        except psycopg.Error:
+            is_deaf = True
+        if is_deaf:
+            shut(self._connection.fileno)
 
 
 class _World:
@@ -220,7 +254,11 @@ def _connected(url: str) -> Iterator[psycopg.Connection[Any]]:
         raise MissingExtraError("Reading PostgreSQL", "psycopg", "postgres") from None
     try:
         # Nothing is prepared: each statement is asked once, and poolers lose what is prepared.
-        connection = psycopg.connect(url, autocommit=True, prepare_threshold=None, application_name="unlisted")
+        # One that does not even answer is not waited for, unless the URL says how long.
+        waits: dict[str, Any] = {} if "connect_timeout" in url else {"connect_timeout": _CONNECT_SECONDS}
+        connection = psycopg.connect(
+            url, autocommit=True, prepare_threshold=None, application_name="unlisted", **waits
+        )
     except (psycopg.Error, UnicodeError):
         hint = "Check host, port, database, user and password, and that the server is up."
         raise InvalidArgumentError("source", SHOWN_URL, ALLOWED_SOURCE, hint) from None

@@ -99,14 +99,26 @@ class PostgresColumn:
                 return f'CASE WHEN {column} IS NULL THEN NULL ELSE CONCAT({column}) END COLLATE "C"'
             case ColumnType.TEXT | ColumnType.OTHER:
                 # What is no item can be a user; some such types know no equality, but their text does.
-                return f'CAST({column} AS VARCHAR) COLLATE "C"'
+                return f'CAST({self._moment or column} AS VARCHAR) COLLATE "C"'
             case ColumnType.FLOAT:
                 return f"NULLIF({column}, CAST('NaN' AS DOUBLE))"
             case ColumnType.DECIMAL:
                 return self._plain_decimal(column)
             case ColumnType.DATE | ColumnType.TIMESTAMP:
-                return within_calendar(column, self.kind)
+                return within_calendar(column, self.kind.name)
         return column
+
+    @property
+    def _moment(self) -> str | None:
+        """It, if it is a timestamp with a time zone, and in the calendar."""
+        is_moment = self.type_name == "timestamptz"
+        return within_calendar(quoted(self.name), "TIMESTAMPTZ") if is_moment else None
+
+    def seen(self) -> str:
+        """Return it in the shared dialect as a predicate sees it: what is no item, as it is."""
+        if self.kind is not ColumnType.OTHER:
+            return self.plain()
+        return self._moment or quoted(self.name)
 
     def whose(self) -> str:
         """Return it in the shared dialect as a user: the same text for the same person, as the server sees it."""

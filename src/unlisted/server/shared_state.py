@@ -1,0 +1,73 @@
+"""What several servers of one ledger share besides the books: rates, lockouts, sign-outs, a sign of life.
+
+It lies in the ledger's database, in tables of its own that are made when a server starts. None of it is part of
+the books: whoever empties these tables lifts lockouts and ends nobody's budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.dialects import postgresql, sqlite
+
+from unlisted.ledger.store import Store
+
+metadata = sa.MetaData()
+
+buckets = sa.Table(
+    "unlisted_rate_buckets",
+    metadata,
+    # How many requests a key may still make, as of a time.
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("tokens", sa.Float(53), nullable=False),
+    sa.Column("since", sa.Float(53), nullable=False),
+)
+
+lockouts = sa.Table(
+    "unlisted_lockouts",
+    metadata,
+    # How many wrong keys came from an address, and until when it waits.
+    sa.Column("who", sa.Text, primary_key=True),
+    sa.Column("count", sa.BigInteger, nullable=False),
+    sa.Column("until", sa.Float(53), nullable=False),
+)
+
+ended_sessions = sa.Table(
+    "unlisted_ended_sessions",
+    metadata,
+    # Sessions of the console that somebody signed out of.
+    sa.Column("number", sa.Text, primary_key=True),
+    sa.Column("ended", sa.Float(53), nullable=False),
+)
+
+signs_of_life = sa.Table(
+    "unlisted_signs_of_life",
+    metadata,
+    # Written to see whether the store can be written to.
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("time", sa.Float(53), nullable=False),
+)
+
+
+def make_tables(store: Store) -> None:
+    """Make the tables that are not there yet."""
+    with store.writing(creates=True) as connection:
+        metadata.create_all(connection)
+
+
+def put(connection: Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
+    """Write a row, in the place of the one with the same key if there is one."""
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    (key,) = table.primary_key
+    others = {name: value for name, value in row.items() if name != key.name}
+    inserted = dialect.insert(table).values(**row)
+    connection.execute(inserted.on_conflict_do_update(index_elements=[key], set_=others))
+
+
+def locked(connection: Connection, table: sa.Table, key: str) -> Any:
+    """Return the row of a key, which nobody else changes until the transaction ends; None if there is none."""
+    (column,) = table.primary_key
+    return connection.execute(sa.select(table).where(column == key).with_for_update()).one_or_none()
