@@ -121,7 +121,6 @@ outside_budget = true
         (SMALL.replace('["query"]', "[]"), "at least one"),
         (SMALL.replace('user = "user_id"', ""), "given in the configuration"),
         (SMALL.replace("rho = 1", "rho = 1, epsilon = 1"), "left out with epsilon"),
-        (SMALL.replace("rho = 1", "mu_squared = 1"), "given in epsilon or rho"),
         (SMALL.replace("rho = 1, ", ""), "given, or rho in its place"),
         (SMALL + '[streams.x]\nfolder = "x"\ndataset = "y"', "one of the data sets"),
         ('ledger = "budget.db"', "at least one"),

@@ -20,6 +20,10 @@ from unlisted.noise.gaussian_dp import (
 from unlisted.noise.normal import normal_delta_up
 from unlisted.privacy.accounting import ZCDP, Accounting, Costs, Priced
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
+from unlisted.privacy.rounding import round_down
+
+_SHORT = 9
+"""Digits of an ε that is stated."""
 
 
 class _GaussianDP(Accounting):
@@ -69,6 +73,10 @@ class _GaussianDP(Accounting):
         direct = guarantee.direct
         if escape < at_delta < 1:
             epsilon = epsilon_gaussian_up(loss, at_delta - escape)
+            # The end of a search is a hair too high; a shorter number is taken where it was seen to hold.
+            shorter = round_down(epsilon, _SHORT)
+            if escape + normal_delta_up(loss, shorter) <= at_delta:
+                epsilon = shorter
             if direct is None or direct.delta > at_delta or direct.epsilon > epsilon:
                 direct = EpsilonDelta(epsilon, at_delta)
         return replace(guarantee, delta=escape, direct=direct, mu_squared=loss)
