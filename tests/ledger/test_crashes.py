@@ -38,7 +38,7 @@ def pay_and_die_at(url: str, step: int) -> int:
 
             for moment in ("before_cursor_execute", "commit"):
                 sa.event.listen(own.store._engine, moment, count_down)
-            account.pay(bill(f"step {step}", rho="0.1"), delivers(used=cost("0.04")))
+            account.pay(bill(f"step {step}", "0.1"), delivers(used=cost("0.04")))
     finally:
         os._exit(DELIVERED)
 
@@ -56,7 +56,7 @@ def test_a_kill_at_any_step_loses_nothing_and_refunds_nothing_wrongly(ledger, le
             assert verify(fresh) == []
         # Forfeiting is book-keeping: what may still be spent is the same before and after.
         assert after.left == before.left
-        assert after.reserved.rho == 0
+        assert after.reserved.loss == 0
         # Whoever died over a question has failed, once, however often somebody looks.
         failures += found
         assert (after.failures.seen, after.failures.open) == (failures, 0)
@@ -124,7 +124,7 @@ def test_an_answer_that_cannot_be_stored_is_forfeited_and_can_be_asked_again(tmp
         ledger.create_dataset("searches", budget=budget(), version="november")
         account = ledger.open("ads", dataset="searches", budget=budget())
         with pytest.raises(ChargedFailureError):
-            account.pay(bill("q", rho="0.1"), delivers(used=cost("0.2")))
+            account.pay(bill("q", "0.1"), delivers(used=cost("0.2")))
         assert account.balance().account.reserved == NOTHING
         assert account.pay(bill("q"), delivers()).release == b"a release"
         assert account.balance().left.texts[0] == "0.8"
@@ -189,7 +189,7 @@ def _pay_together_and_die_at(url: str, names: list[str], step: int) -> int:
 
             with held_up(accounts[0]) as wait_for:
                 for account in accounts:
-                    threads.submit(account.pay, bill(f"step {step}", rho="0.1"), reserved.wait)
+                    threads.submit(account.pay, bill(f"step {step}", "0.1"), reserved.wait)
                 wait_for(len(names))
                 for moment in ("before_cursor_execute", "commit"):
                     sa.event.listen(own.store._engine, moment, count_down)

@@ -26,7 +26,7 @@ def test_a_first_question_that_fixes_the_source_of_another_is_refused_uncharged(
     first.pay(bill("q"), delivers())
     with pytest.raises(InvalidArgumentError, match=r"'searches' has it.*Nothing was charged"):
         second.pay(bill("q"), delivers())
-    assert second.balance().account.used.rho == 0
+    assert second.balance().account.used.loss == 0
     assert ledger.dataset("again").source is None
     assert second.pay(bill("q", source="orders.parquet"), delivers()).release == b"a release"
     # Once it is fixed, nobody looks again.

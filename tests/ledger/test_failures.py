@@ -33,7 +33,7 @@ def breaks():
 
 def fail(account: Account, name: str) -> None:
     with pytest.raises(EngineError):
-        account.pay(bill(name, rho="0.01"), breaks)
+        account.pay(bill(name, "0.01"), breaks)
 
 
 def opened(ledger: Ledger, name: str = "ads", **terms) -> Account:
@@ -71,7 +71,7 @@ def test_other_accounts_go_on_until_the_data_set_is_frozen(ledger):
         with pytest.raises(FrozenError, match=r"The data set 'searches' is frozen: 4 questions.*dataset thaw"):
             account.pay(bill("more"), delivers())
     assert ledger.thaw(dataset="searches") == 4
-    assert accounts[1].pay(bill("more", rho="0.01"), delivers(used=cost("0.01"))).release == b"a release"
+    assert accounts[1].pay(bill("more", "0.01"), delivers(used=cost("0.01"))).release == b"a release"
     with pytest.raises(FrozenError, match="The account 'ads'"):
         accounts[0].pay(bill("more"), delivers())
     assert verify(ledger) == []
@@ -102,11 +102,11 @@ def test_stored_answers_are_had_while_frozen(ledger):
     keyed = account.pay(bill("keyed"), delivers(), "monday")
     for number in range(3):
         with pytest.raises(EngineError):
-            account.pay(bill(f"q{number}", rho="0.01"), breaks, f"key {number}")
+            account.pay(bill(f"q{number}", "0.01"), breaks, f"key {number}")
     assert account.pay(bill("stored"), breaks) == paid
     assert account.pay(bill("keyed"), breaks, "monday") == keyed
     with pytest.raises(ChargedFailureError):
-        account.pay(bill("q0", rho="0.01"), breaks, "key 0")
+        account.pay(bill("q0", "0.01"), breaks, "key 0")
 
 
 def test_a_thaw_starts_anew_and_is_in_the_chain(ledger):
@@ -117,7 +117,7 @@ def test_a_thaw_starts_anew_and_is_in_the_chain(ledger):
         fail(account, f"q{number}")
     assert ledger.thaw(account="ads") == 3
     assert seen(account) == (0, 3)
-    assert account.pay(bill("q", rho="0.01"), delivers(used=cost("0.01"))).release == b"a release"
+    assert account.pay(bill("q", "0.01"), delivers(used=cost("0.01"))).release == b"a release"
     for number in range(3, 6):
         fail(account, f"q{number}")
     assert seen(account) == (3, 6)
@@ -154,7 +154,7 @@ def _in_parallel(account: Account, outcomes: tuple[bool, ...]) -> list[object]:
             return (b"a release", cost("0.001")) if outcomes[number] else breaks()
 
         try:
-            return account.pay(bill(f"{outcomes} {number}", rho="0.001"), deliver).release
+            return account.pay(bill(f"{outcomes} {number}", "0.001"), deliver).release
         except (EngineError, ChargedFailureError):
             return "failed"
 
@@ -216,7 +216,7 @@ def test_processes_that_fail_at_once_are_all_counted_and_no_more(ledger, ledger_
                 with Ledger(ledger_url) as own:
                     for place in range(8):
                         try:
-                            own.account("ads").pay(bill(f"{number} {place}", rho="0.001"), breaks)
+                            own.account("ads").pay(bill(f"{number} {place}", "0.001"), breaks)
                         except EngineError:
                             told += 1
                         except FrozenError:
@@ -235,7 +235,7 @@ def _die_over(url: str, name: str, account: str = "ads") -> None:
     child = os.fork()
     if not child:
         with Ledger(url) as own:
-            own.account(account).pay(bill(name, rho="0.01"), lambda: os.kill(os.getpid(), signal.SIGKILL))
+            own.account(account).pay(bill(name, "0.01"), lambda: os.kill(os.getpid(), signal.SIGKILL))
     os.waitpid(child, 0)
 
 
@@ -281,7 +281,7 @@ def test_the_last_who_asks_the_same_is_refused_and_the_forfeit_stays(ledger, led
     _die_over(ledger_url, "q")
     for _ in range(2):
         with pytest.raises(FrozenError):
-            account.pay(bill("q", rho="0.01"), delivers())
+            account.pay(bill("q", "0.01"), delivers())
         assert account.balance().account.failures.frozen
     assert [entry.kind for entry in ledger.history()][2:] == ["reserved", "forfeited"]
     assert verify(ledger) == []
@@ -293,7 +293,7 @@ def _elsewhere(ledger: Ledger, account: Account, names: tuple[str, ...], monkeyp
         patch.setattr(leases.socket, "gethostname", lambda: "another machine")
         for name in names:
             with pytest.raises(BaseException, match="unplugged"):
-                account.pay(bill(name, rho="0.01"), _unplug(ledger))
+                account.pay(bill(name, "0.01"), _unplug(ledger))
         ledger.store._engine.dispose()
     sa.event.remove(ledger.store._engine, "before_cursor_execute", _unreachable)
     monkeypatch.setattr(leases, "_GIVEN_UP", set())
@@ -315,7 +315,7 @@ def _unplug(ledger: Ledger):
 def test_questions_that_other_machines_hold_may_all_have_failed(ledger, monkeypatch):
     account = opened(ledger, failures=2)
     _elsewhere(ledger, account, ("one",), monkeypatch)
-    assert account.pay(bill("fits", rho="0.01"), delivers(used=cost("0.01"))).release == b"a release"
+    assert account.pay(bill("fits", "0.01"), delivers(used=cost("0.01"))).release == b"a release"
     _elsewhere(ledger, account, ("two",), monkeypatch)
     with pytest.raises(LedgerError, match=r"Other machines are answering 2 questions.*nothing was charged"):
         account.pay(bill("q"), delivers())
@@ -340,13 +340,13 @@ def test_what_this_process_answers_is_known_and_not_asked_for(ledger, ledger_url
     def nested(depth: int):
         def deliver():
             if depth:
-                account.pay(bill(f"q{depth}", rho="0.001"), nested(depth - 1))
+                account.pay(bill(f"q{depth}", "0.001"), nested(depth - 1))
             return b"a release", cost("0.001")
 
         return deliver
 
     sa.event.listen(ledger.store._engine, "before_cursor_execute", listen)
-    account.pay(bill("q", rho="0.001"), nested(8))
+    account.pay(bill("q", "0.001"), nested(8))
     assert not any(looked)
     assert ledger.running.count("searches") == 0
     # What another process answers is asked for once it could be a failure too many.
@@ -355,12 +355,12 @@ def test_what_this_process_answers_is_known_and_not_asked_for(ledger, ledger_url
 
         def also_elsewhere():
             for number in range(2):
-                account.pay(bill(f"here {number}", rho="0.001"), delivers(used=cost("0.001")))
+                account.pay(bill(f"here {number}", "0.001"), delivers(used=cost("0.001")))
             child_looks.append(ledger.running.count("searches", "ads"))
             return b"a release", cost("0.001")
 
         ledger.allow_failures(1, account="ads")
-        other.account("ads").pay(bill("elsewhere", rho="0.001"), also_elsewhere)
+        other.account("ads").pay(bill("elsewhere", "0.001"), also_elsewhere)
     assert any(looked)
     assert child_looks == [0]
     assert verify(ledger) == []
@@ -394,21 +394,21 @@ def test_whatever_ends_a_question_counts(ledger, stop):
         raise stop
 
     with pytest.raises(stop):
-        account.pay(bill("q", rho="0.01"), stopped)
+        account.pay(bill("q", "0.01"), stopped)
     assert seen(account) == (1, 1)
 
 
 def test_an_answer_that_cannot_be_settled_counts(ledger):
     account = opened(ledger)
     with pytest.raises(ChargedFailureError):
-        account.pay(bill("q", rho="0.01"), delivers(used=cost("0.5")))
+        account.pay(bill("q", "0.01"), delivers(used=cost("0.5")))
     assert seen(account) == (1, 1)
     assert verify(ledger) == []
 
 
 def test_what_is_refused_before_data_is_touched_does_not_count(ledger):
     account = opened(ledger)
-    for wrong in (bill("q", rho="2"), bill("q", unit="other")):
+    for wrong in (bill("q", "2"), bill("q", unit="other")):
         with pytest.raises((BudgetRefusedError, InvalidArgumentError)):
             opened(ledger).pay(wrong, delivers())
         account.pay(bill("first"), delivers())

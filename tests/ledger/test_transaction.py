@@ -63,12 +63,12 @@ def test_an_abandoned_question_is_forfeited_and_asked_anew_in_one_transaction(le
     child = os.fork()
     if not child:
         with Ledger(ledger_url) as own:
-            own.account("ads").pay(bill("q", rho="0.1"), lambda: os._exit(0))
+            own.account("ads").pay(bill("q", "0.1"), lambda: os._exit(0))
     os.waitpid(child, 0)
-    paid = account.pay(bill("q", rho="0.1"), delivers(used=cost("0.04")))
+    paid = account.pay(bill("q", "0.1"), delivers(used=cost("0.04")))
     assert [entry.kind for entry in ledger.history()][2:] == ["reserved", "forfeited", "reserved", "settled"]
     assert account.balance().account.used.texts[0] == "0.14"
-    assert account.pay(bill("q", rho="0.1"), delivers(b"another")) == paid
+    assert account.pay(bill("q", "0.1"), delivers(b"another")) == paid
     assert verify(ledger) == []
 
 

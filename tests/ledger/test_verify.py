@@ -22,7 +22,7 @@ def filled(ledger: Ledger) -> Ledger:
     account = ledger.open("ads", dataset="searches", budget=budget("0.5"))
     for number in range(3):
         key = "monday" if number == 1 else None
-        account.pay(bill(f"q{number}", rho="0.1"), delivers(used=cost("0.05")), key)
+        account.pay(bill(f"q{number}", "0.1"), delivers(used=cost("0.05")), key)
     return ledger
 
 
@@ -95,7 +95,7 @@ def test_a_ledger_from_before_keys_were_in_the_chain_still_adds_up(ledger, monke
         earlier.setattr(Change, "append", append_as_before)
         filled(ledger)
     assert all("key_sha256" not in entry.body for entry in ledger.history())
-    ledger.account("ads").pay(bill("now", rho="0.1"), delivers(), "tuesday")
+    ledger.account("ads").pay(bill("now", "0.1"), delivers(), "tuesday")
     assert verify(ledger) == []
     with ledger.store.writing() as connection:
         now = questions.c.idempotency_key == "tuesday"

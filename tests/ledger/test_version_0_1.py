@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from tests.ledger.books import Clock, bill, budget, cost, delivers
 
 import unlisted as ul
-from unlisted.errors import ChargedFailureError, FrozenError
+from unlisted.errors import ChargedFailureError, FrozenError, InvalidArgumentError
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import STEPS, accounts, datasets, entries, keys, migrations, questions
 from unlisted.ledger.verify import verify
@@ -20,7 +20,9 @@ from unlisted.release.release import Release
 
 FIXTURE = Path(__file__).parent / "fixtures" / "version_0_1"
 RECEIPTS = [json.loads((FIXTURE / f"{name}.receipt.json").read_text()) for name in ("histogram", "top")]
-ADDED = {"failures_allowed", "failures_seen", "questions_open", "shares_source"}
+COUNTED = {"failures_allowed", "failures_seen", "questions_open"}
+ADDED = {datasets: {*COUNTED, "shares_source", "kind"}, accounts: COUNTED, entries: set(), questions: set()}
+LATER = [name for name, _ in STEPS[2:]]
 
 
 @pytest.fixture
@@ -38,13 +40,12 @@ def old_on_postgres(old: Path, postgres_ledger_url: str) -> str:
     source, target = sa.create_engine(f"sqlite:///{old}"), Ledger(postgres_ledger_url)
     with source.connect() as reading, target.store.writing() as writing:
         for table in tables:
-            for column in ADDED & set(table.c.keys()):
+            for column in ADDED[table]:
                 writing.exec_driver_sql(f"ALTER TABLE {table.name} DROP COLUMN {column}")
-            names = [name for name in table.c.keys() if name not in ADDED]  # noqa: SIM118 - not a dictionary
+            names = [name for name in table.c.keys() if name not in ADDED[table]]  # noqa: SIM118 - no dictionary
             kept = sa.table(table.name, *(sa.column(name, table.c[name].type) for name in names))
             writing.execute(kept.insert(), [row._asdict() for row in reading.execute(sa.select(kept))])
-        later = [name for name, _ in STEPS[2:]]
-        writing.execute(migrations.delete().where(migrations.c.name.in_(later)))
+        writing.execute(migrations.delete().where(migrations.c.name.in_(LATER)))
     target.close()
     source.dispose()
     return postgres_ledger_url
@@ -65,7 +66,7 @@ def test_the_fixture_is_from_before_failures_were_counted(old):
         assert connection.execute(sa.select(migrations.c.name)).scalars().all() == [one for one, _ in STEPS[:2]]
         there = {column["name"] for column in sa.inspect(connection).get_columns(datasets.name)}
     engine.dispose()
-    assert not there & ADDED
+    assert not there & ADDED[datasets]
 
 
 @pytest.mark.parametrize("read_only", [True, False])
@@ -119,7 +120,7 @@ def test_it_goes_on(old_url):
 
         for number in range(3):
             with pytest.raises(MemoryError):
-                ads.pay(bill(f"new {number}", rho="0.01", source="a data frame"), breaks)
+                ads.pay(bill(f"new {number}", "0.01", source="a data frame"), breaks)
         with pytest.raises(FrozenError):
             ads.pay(bill("more", source="a data frame"), delivers())
         ledger.thaw(account="ads")
@@ -130,3 +131,22 @@ def test_it_goes_on(old_url):
     with Ledger(old_url) as again:
         assert verify(again, RECEIPTS) == []
         assert again.account("new").balance().account.failures.allowed == 5
+
+
+def test_what_was_opened_before_counts_rho_and_stays_so(old_url):
+    """A ledger that is brought up to date may hold both kinds, each in a data set of its own."""
+    with Ledger(old_url) as ledger:
+        before = [line for line in ledger.export_lines() if '"rho"' in line]
+        assert len(before) == 21
+        assert {one.kind for one in ledger.datasets()} == {"zcdp"}
+        with pytest.raises(InvalidArgumentError, match="kind = 'gaussian' is not allowed"):
+            ledger.open("new", dataset="searches", budget=ul.Budget(epsilon=1, delta=1e-9), kind="gaussian")
+        new = ledger.open("new", dataset="visits", budget=ul.Budget(epsilon=1, delta=1e-6), kind="gaussian")
+        plan = ul.table(rows(), user="user").histogram(
+            "query", budget=ul.Budget(epsilon="0.5", delta="1e-8"), items_per_user=1, account=new
+        )
+        assert plan.run().spent.mu_squared == plan.guarantee.mu_squared
+        after = list(ledger.export_lines())
+        assert [line for line in after if '"rho"' in line] == before
+        assert sum('"mu_squared"' in line for line in after) == 4
+        assert verify(ledger, RECEIPTS) == []

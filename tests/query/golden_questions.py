@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 import unlisted as ul
+from unlisted.privacy.accounting import ZCDP
 
 ROWS = pa.table({"user": [1], "dish": ["soup"], "place": ["home"], "price": [1.5], "day": [3]})
 BUDGETS = {
@@ -34,6 +35,7 @@ class Payer:
     """An account for plans that are never run."""
 
     name = "ads-team"
+    accounting = ZCDP
     result_epsilon = Fraction(1, 4)
     question_delta = Fraction(1, 10**9)
 

@@ -153,7 +153,7 @@ def test_an_admin_sees_it_thaws_it_and_changes_how_many_may_fail(service: Inside
     failures = ledger.account("ads").balance()
     assert (failures.account.failures.allowed, failures.dataset.failures.allowed) == (3, 8)
     assert (failures.account.failures.seen, failures.dataset.failures.seen) == (0, 0)
-    opened = {"account": "new", "dataset": "searches", "rho": "1", "delta": "1e-7", "failures": "5"}
+    opened = {"account": "new", "dataset": "searches", "loss": "1", "delta": "1e-7", "failures": "5"}
     assert send("open-account", **opened)[0] == 200
     assert ledger.account("new").balance().account.failures.allowed == 5
     assert [entry.kind for entry in ledger.history()].count("thawed") == 2

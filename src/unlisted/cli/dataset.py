@@ -23,9 +23,9 @@ from unlisted.ledger.display import (
     bar,
     failures_as_dict,
     failures_as_line,
-    said,
+    said_in_epsilon,
 )
-from unlisted.ledger.terms import amount_of
+from unlisted.ledger.terms import accounting_of, amount_of
 from unlisted.release.release import printable
 from unlisted.tables.table import source_name
 
@@ -81,11 +81,12 @@ def create(name: NameArgument, ledger: LedgerOption, allowed: AllowanceOptions, 
     """Open a data set with a total that no set of accounts together can exceed."""
     budget = allowed.budget()
     # Read now: what is refused must not begin a ledger.
-    total = amount_of(budget)
+    total = amount_of(budget, accounting_of(allowed.kind, budget))
     with open_ledger(ledger, create=True) as book:
         book.create_dataset(
             name,
             budget=budget,
+            kind=allowed.kind,
             unit=declared.user,
             adjacency=declared.neighbours(),
             source=declared.named_source(),
@@ -94,7 +95,7 @@ def create(name: NameArgument, ledger: LedgerOption, allowed: AllowanceOptions, 
             shares_source=declared.shares_source,
         )
         warning = _shared(book, book.dataset(name))
-    typer.echo(f"All accounts on {name!r} together may spend {said(total)}.")
+    typer.echo(f"All accounts on {name!r} together may spend {said_in_epsilon(total)}.")
     if warning:
         typer.echo(printable(warning), err=True)
 
@@ -163,6 +164,7 @@ def _shared(book: Ledger, state: DatasetState) -> str:
 def _lines(state: DatasetState) -> list[str]:
     fixed_later = "fixed by the first question"
     facts = {
+        "kind": f"{state.kind}: {state.accounting.symbol} adds up",
         "version": state.version or "not declared, so no repeated question is free",
         "user": state.unit or fixed_later,
         "adjacency": state.adjacency or fixed_later,
@@ -183,6 +185,7 @@ def _as_dict(state: DatasetState) -> dict[str, object]:
         "adjacency": state.adjacency,
         "source": state.source,
         "version": state.version,
+        "kind": state.kind,
         **amounts_as_dict(state.total, state.used, state.reserved, state.left),
         "failures": failures_as_dict(state.failures),
     }

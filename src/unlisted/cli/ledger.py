@@ -12,7 +12,6 @@ from unlisted.cli.budgets import FormatOption, LedgerOption, ListChoice, echo_js
 from unlisted.cli.options import open_ledger
 from unlisted.cli.output import require_writable, write_file
 from unlisted.errors import InvalidArgumentError, LedgerError
-from unlisted.ledger.amounts import NOTHING
 from unlisted.ledger.entries import Entry
 from unlisted.release.charts import chart_bytes, require_format, spending_chart
 from unlisted.release.release import escaped
@@ -72,9 +71,10 @@ def history(
         echo_json([entry.as_dict() for entry in entries])
         return
     for entry in entries:
-        rho, delta = entry.amount.texts
+        loss, delta = entry.amount.exact
         whom = f"{entry.dataset}/{entry.account}" if entry.account else entry.dataset
-        cost = "" if entry.amount == NOTHING else f"  ρ {float(rho):.6g}  δ {float(delta):.3g}"
+        symbol = entry.amount.accounting.symbol
+        cost = f"  {symbol} {float(loss):.6g}  δ {float(delta):.3g}" if loss or delta else ""
         of = "" if entry.reservation is None else f" {entry.reservation}"
         line = f"{entry.time[:19]}  {entry.number:>6}  {entry.kind + of:16}  {whom:32}{cost}{_failures(entry)}"
         typer.echo(line.rstrip())

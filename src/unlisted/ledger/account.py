@@ -39,6 +39,7 @@ from unlisted.ledger.store import StoreError
 from unlisted.ledger.stored_releases import answered_before, is_stored, settled_as
 from unlisted.ledger.terms import Terms
 from unlisted.ledger.transaction import Change, asked_question, key_digest
+from unlisted.privacy.accounting import Accounting
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.query.charging import Bill, Deliver, Paid
 
@@ -51,6 +52,11 @@ class Account:
     name: str
     dataset: str
     terms: Terms
+
+    @property
+    def accounting(self) -> Accounting:
+        """What the account counts: ρ, or μ²."""
+        return self.terms.accounting
 
     @property
     def result_epsilon(self) -> Fraction | None:
@@ -67,9 +73,10 @@ class Account:
         with self.ledger.store.reading() as connection:
             dataset = rows.read_dataset(connection, self.dataset)
             found = rows.read_account(connection, self.name)
+            last = rows.read_last_ceiling(connection, self.name)
         if dataset is None or found is None:
             raise LedgerError(f"The account {self.name!r} is not in the ledger any more.")
-        return Balance(found[1], dataset, self.ledger.now(dataset.last_time))
+        return Balance(found[1], dataset, self.ledger.now(dataset.last_time), last)
 
     def has_answered(self, bill: Bill, idempotency_key: str | None = None) -> bool:
         """Return whether the store holds the answer, by its key or as the same question on the same version."""
@@ -148,14 +155,15 @@ class Account:
         state, dataset = change.account(self.name), change.state.dataset
         if state.closed:
             raise BudgetRefusedError(f"The account {self.name!r} is closed. Nothing was charged.")
-        amount = Amount.charge(bill.ceiling)
+        amount = Amount.charge(bill.ceiling, self.accounting)
         balance = Balance(state, dataset, change.now(dataset.last_time))
         if change.state.is_frozen(self.name):
             raise FrozenError(frozen(balance))
         if not has_room(change, self.name, self.ledger.running):
             return None
         if not amount.fits(balance.left):
-            raise BudgetRefusedError(refusal(bill.ceiling, balance, bill.result, bill.result_epsilon))
+            result = None if bill.result is None else Amount.charge(bill.result, self.accounting)
+            raise BudgetRefusedError(refusal(amount, balance, result, bill.result_epsilon))
         body = {
             "unit": bill.unit,
             "adjacency": bill.adjacency,
@@ -164,7 +172,7 @@ class Account:
             "key_sha256": key_digest(key),
         }
         entry = change.append("reserved", account=self.name, amount=amount, body=body)
-        rho, delta = amount.texts
+        loss, delta = amount.texts
         question = asked_question(
             dataset=self.dataset,
             reservation=entry.number,
@@ -173,7 +181,7 @@ class Account:
             version=dataset.version,
             idempotency_key=key,
             period_name=change.account(self.name).period_name,
-            rho=rho,
+            rho=loss,
             delta=delta,
             owner=owner,
         )
@@ -181,7 +189,7 @@ class Account:
         return entry.number
 
     def _settle(self, begun: _Begun, concerns: frozenset[Hashable], release: bytes, used: Guarantee) -> Paid:
-        amount = Amount.charge(used)
+        amount = Amount.charge(used, self.accounting)
         # An answer is worth some patience with a store that went away for a moment.
         for seconds in (*_BETWEEN_SETTLINGS, None):
             try:

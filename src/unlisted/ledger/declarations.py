@@ -10,7 +10,6 @@ of ledgers from before this was asked go on; who looks at them is told.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypedDict
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -18,7 +17,7 @@ from sqlalchemy import Connection
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger.schema import datasets
 from unlisted.ledger.state import DatasetState
-from unlisted.privacy.sensitivity import Adjacency
+from unlisted.privacy.accounting import Accounting
 from unlisted.query.charging import Bill
 
 NAMELESS = ("a data frame", "declared counts")
@@ -27,20 +26,6 @@ NAMELESS = ("a data frame", "declared counts")
 _SAME = sa.select(datasets.c.name).where(
     datasets.c.source == sa.bindparam("source"), datasets.c.name != sa.bindparam("dataset")
 )
-
-
-class Declared(TypedDict, total=False):
-    """What the owner says of a data set: its user column, neighbours, source, version of the data.
-
-    And how many questions may fail, and whether another data set may be about the same source.
-    """
-
-    unit: str | None
-    adjacency: Adjacency | None
-    source: str | None
-    version: str | None
-    failures: int | None
-    shares_source: bool
 
 
 def require_name(argument: str, name: object) -> None:
@@ -60,6 +45,22 @@ def require_same_subject(dataset: DatasetState, bill: Bill) -> None:
             raise InvalidArgumentError(
                 argument, asked, f"{fixed!r}, which the data set {dataset.name!r} is about", "Nothing was charged."
             )
+
+
+def require_same_kind(dataset: DatasetState, accounting: Accounting) -> None:
+    """Refuse an account that counts something else than its data set.
+
+    All questions must fit one total: of whichever of two totals still has room, nothing is proved.
+    """
+    if accounting.name != dataset.kind:
+        counted = dataset.accounting
+        raise InvalidArgumentError(
+            "kind",
+            accounting.name,
+            f"{counted.name!r}, as the data set {dataset.name!r} is: it adds up {counted.symbol}",
+            "A data set and its accounts count one thing, because whichever of two limits still has room is no "
+            "limit. Leave the kind out.",
+        )
 
 
 def require_own_source(connection: Connection, dataset: str, source: str | None, *, shares: bool) -> None:

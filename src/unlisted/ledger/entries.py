@@ -31,7 +31,7 @@ class Entry:
 
     `reservation` is the number of the `reserved` entry that a settlement or forfeit speaks of. `amount` is the
     budget for `opened`, the ceiling for `reserved`, the true cost for `settled`, the lost ceiling for
-    `forfeited`.
+    `forfeited`; it is said as what the data set counts, `rho` or `mu_squared`, and `delta`.
     """
 
     dataset: str
@@ -52,7 +52,6 @@ class Entry:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what the entry says as plain values, in the order in which people read them."""
-        rho, delta = self.amount.texts
         return {
             "dataset": self.dataset,
             "number": self.number,
@@ -60,8 +59,7 @@ class Entry:
             "kind": self.kind,
             "account": self.account,
             "reservation": self.reservation,
-            "rho": rho,
-            "delta": delta,
+            **self.amount.as_dict(),
             "body": self.body,
         }
 

@@ -6,20 +6,22 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection
 
 from unlisted.errors import InvalidArgumentError, LedgerError
 from unlisted.ledger import rows
-from unlisted.ledger.declarations import Declared, require_name, require_own_source
+from unlisted.ledger.declarations import require_name, require_own_source, require_same_kind
 from unlisted.ledger.entries import Entry, canonical
 from unlisted.ledger.group_commit import Booker, Booking, Value
 from unlisted.ledger.leases import Running, abandoned, for_account, for_dataset, forfeit
 from unlisted.ledger.state import AccountState, DatasetState, State
 from unlisted.ledger.store import PATIENCE_SECONDS, Store
-from unlisted.ledger.terms import AnyBudget, Terms, amount_of
+from unlisted.ledger.terms import AnyBudget, Terms, accounting_of, amount_of
 from unlisted.ledger.transaction import Change, write
+from unlisted.privacy.accounting import ZCDP, Accounting
+from unlisted.privacy.sensitivity import Adjacency
 
 if TYPE_CHECKING:
     from unlisted.ledger.account import Account
@@ -68,24 +70,56 @@ class Ledger:
         """Give the store's connections back."""
         self.store.close()
 
-    def create_dataset(self, name: str, *, budget: AnyBudget, **declared: Unpack[Declared]) -> DatasetState:
+    def create_dataset(
+        self,
+        name: str,
+        *,
+        budget: AnyBudget,
+        kind: str | None = None,
+        unit: str | None = None,
+        adjacency: Adjacency | None = None,
+        source: str | None = None,
+        version: str | None = None,
+        failures: int | None = None,
+        shares_source: bool = False,
+    ) -> DatasetState:
         """Open a data set with the total that its accounts share. The first question fixes what is not said.
 
-        `failures` is how many questions of all its accounts may fail after data was touched before it is frozen.
+        Args:
+            name: what the data set is called.
+            budget: what all accounts together may spend. Of a budget in (ε, δ) half of δ is for thresholds, and
+                the largest ρ or μ² is taken that is still (ε, δ)-DP with the other half.
+            kind: what is counted, for life: "zcdp" adds up ρ, and is taken unless something else is said;
+                "gaussian" adds up μ², so that about a tenth more questions with Gaussian noise fit into the same
+                (ε, δ), and fewer rankings.
+            unit: the column that says whose row it is.
+            adjacency: "add_remove" or "replace".
+            source: where the rows are, as questions name it.
+            version: a name for the present state of the data; with one, a repeated question is free.
+            failures: how many questions of all accounts may fail after data was touched before it is frozen.
+            shares_source: whether another data set may be about the same source.
+
+        Examples:
+            >>> with ul.Ledger("kinds.db") as ledger:
+            ...     budget = ul.Budget(epsilon=1, delta=1e-6)
+            ...     state = ledger.create_dataset("searches", budget=budget, kind="gaussian")
+            >>> state.kind
+            'gaussian'
         """
         require_name("dataset", name)
-        allowed = for_dataset(declared.pop("failures", None))
-        shares = bool(declared.pop("shares_source", False))
+        accounting = accounting_of(kind, budget)
+        total = amount_of(budget, accounting)
+        declared = {"unit": unit, "adjacency": adjacency, "source": source, "version": version}
+        body: dict[str, Any] = {key: value for key, value in declared.items() if value}
+        body |= {"failures": for_dataset(failures), "shares_source": shares_source}
         with self.store.writing(creates=True) as connection:
             if rows.read_dataset(connection, name, lock=True) is not None:
                 raise InvalidArgumentError(
                     "dataset", name, "a new name", "A data set of this name is open already."
                 )
-            require_own_source(connection, name, declared.get("source"), shares=shares)
+            require_own_source(connection, name, source, shares=shares_source)
             change = Change(connection, self.now, State(DatasetState(name)))
-            said = {key: value for key, value in declared.items() if value}
-            body = {**said, "failures": allowed, "shares_source": shares}
-            change.append("opened", amount=amount_of(budget), body=body)
+            change.append("opened", amount=total, body=body | _said_kind(accounting))
             write(connection, change.rows())
         return change.state.dataset
 
@@ -101,29 +135,48 @@ class Ledger:
         *,
         dataset: str,
         budget: AnyBudget,
+        kind: str | None = None,
         period: str | None = None,
         period_budget: AnyBudget | None = None,
         failures: int | None = None,
     ) -> Account:
         """Open an account, or attach to it if it is open with equal terms.
 
-        On an unknown data set this opens the data set too, with the account's budget as its total. `failures` is
-        how many of its questions may fail after data was touched before it is frozen: 3 unless said.
+        On an unknown data set this opens the data set too, with the account's budget as its total.
+
+        Args:
+            name: what the account is called.
+            dataset: the data set that it spends on.
+            budget: what it may spend in its life: `ul.Budget(epsilon=1, delta=1e-6)`, or in ρ or μ².
+            kind: "zcdp" or "gaussian", which must be the data set's; left out, it is.
+            period: "day", "week", "month" or "year", if an allowance is to start anew with each.
+            period_budget: that allowance.
+            failures: how many of its questions may fail after data was touched before it is frozen: 3 unless said.
+
+        Examples:
+            >>> with ul.Ledger("terms.db") as ledger:
+            ...     account = ledger.open("ads", dataset="searches", budget=ul.Budget(epsilon=1, delta=1e-6))
+            >>> account.dataset
+            'searches'
         """
         from unlisted.ledger.account import Account  # noqa: PLC0415 - an account knows its ledger
 
         require_name("account", name)
         require_name("dataset", dataset)
-        terms = Terms.of(budget, period, period_budget)
+        wanted = accounting_of(kind, budget)
         with self.store.writing(creates=True) as connection:
             known = rows.read_dataset(connection, dataset, lock=True)
+            accounting = wanted if known is None or kind is not None else known.accounting
+            if known is not None:
+                require_same_kind(known, accounting)
+            terms = Terms.of(budget, period, period_budget, accounting)
             found = rows.read_account(connection, name)
             if found is not None:
                 _require_equal(found, dataset, terms, failures)
                 return Account(self, name, dataset, terms)
             change = Change(connection, self.now, State(known or DatasetState(dataset)))
             if known is None:
-                unsaid = {"failures": for_dataset(None), "shares_source": False}
+                unsaid = {"failures": for_dataset(None), "shares_source": False, **_said_kind(accounting)}
                 change.append("opened", amount=terms.total, body=unsaid)
             allowed = for_account(failures, change.state.dataset.failures)
             body = {"terms": terms.as_dict(), "failures": allowed}
@@ -255,6 +308,11 @@ class Ledger:
     def now(self, after: str) -> str:
         """Return the time of the next entry: the clock's, but never before the last entry's."""
         return max(self._clock().astimezone(UTC).isoformat(timespec="microseconds"), after)
+
+
+def _said_kind(accounting: Accounting) -> dict[str, str]:
+    """Return what an entry says of a kind: of the one that there was first, nothing."""
+    return {} if accounting is ZCDP else {"kind": accounting.name}
 
 
 def _known_dataset(connection: Connection, name: str, *, lock: bool) -> DatasetState:

@@ -18,6 +18,7 @@ from unlisted.ledger.entries import Entry
 from unlisted.ledger.schema import accounts, datasets, entries, questions
 from unlisted.ledger.state import AccountState, DatasetState, Failures, Held, State
 from unlisted.ledger.terms import Terms
+from unlisted.noise.gaussian_accounting import read_kind
 
 # What every payment says is built once: SQLAlchemy takes longer to build a statement than SQLite to run it.
 _DATASET = sa.select(datasets).where(datasets.c.name == sa.bindparam("name"))
@@ -34,10 +35,23 @@ _LOCKED = {
     for alone in (True, False)
     for waits in (True, False)
 }
-_HELD = sa.select(questions.c.account, questions.c.rho, questions.c.delta, questions.c.period_name).where(
+_COUNTED = datasets.c.kind.label("counted")
+HELD_QUESTIONS = sa.select(questions, _COUNTED).join_from(
+    questions, datasets, datasets.c.name == questions.c.dataset
+)
+_HELD = HELD_QUESTIONS.where(
     questions.c.dataset == sa.bindparam("dataset"),
     questions.c.reservation == sa.bindparam("reservation"),
     questions.c.state == "open",
+)
+
+
+_LAST_CEILING = (
+    sa.select(entries.c.rho, entries.c.delta, _COUNTED)
+    .join_from(entries, datasets, datasets.c.name == entries.c.dataset)
+    .where(entries.c.account == sa.bindparam("account"), entries.c.kind == "reserved")
+    .order_by(entries.c.number.desc())
+    .limit(1)
 )
 
 
@@ -109,7 +123,11 @@ def read_entries(
     connection: Connection, dataset: str | None = None, account: str | None = None, page: Page | None = None
 ) -> Generator[tuple[Entry, str], None, None]:
     """Read entries in the order they were written, each with the hash that the store holds for it."""
-    query = sa.select(entries).order_by(entries.c.dataset, entries.c.number)
+    query = (
+        sa.select(entries, _COUNTED)
+        .join_from(entries, datasets, datasets.c.name == entries.c.dataset)
+        .order_by(entries.c.dataset, entries.c.number)
+    )
     if dataset is not None:
         query = query.where(entries.c.dataset == dataset)
     if account is not None:
@@ -125,6 +143,12 @@ def read_hash(connection: Connection, dataset: str, number: int) -> str | None:
     """Read the stored hash of one entry."""
     query = sa.select(entries.c.hash).where(entries.c.dataset == dataset, entries.c.number == number)
     return connection.execute(query).scalar_one_or_none()
+
+
+def read_last_ceiling(connection: Connection, account: str) -> Amount | None:
+    """Read what the last question of an account could have cost at most."""
+    row = connection.execute(_LAST_CEILING, {"account": account}).one_or_none()
+    return None if row is None else Amount.read(row.rho, row.delta, read_kind(row.counted))
 
 
 def read_held(connection: Connection, dataset: str, reservation: int) -> Held | None:
@@ -151,17 +175,19 @@ def _readable(read: Callable[[Any], _Record]) -> Callable[[Any], _Record]:
 
 @_readable
 def _dataset(row: Any) -> DatasetState:
+    accounting = read_kind(row.kind)
     return DatasetState(
         name=row.name,
-        total=Amount.read(row.rho, row.delta),
+        total=Amount.read(row.rho, row.delta, accounting),
         unit=row.unit,
         adjacency=row.adjacency,
         source=row.source,
         version=row.version,
-        used=Amount.read(row.rho_used, row.delta_used),
-        reserved=Amount.read(row.rho_reserved, row.delta_reserved),
+        used=Amount.read(row.rho_used, row.delta_used, accounting),
+        reserved=Amount.read(row.rho_reserved, row.delta_reserved, accounting),
         failures=Failures(row.failures_allowed, row.failures_seen, row.questions_open),
         shares_source=bool(row.shares_source),
+        kind=row.kind,
         last_number=row.last_number,
         last_hash=row.last_hash,
         last_time=row.last_time,
@@ -170,13 +196,15 @@ def _dataset(row: Any) -> DatasetState:
 
 @_readable
 def _account(row: Any) -> AccountState:
+    terms = _terms(row.terms)
+    accounting = terms.accounting
     return AccountState(
         name=row.name,
-        terms=_terms(row.terms),
-        used=Amount.read(row.rho_used, row.delta_used),
-        reserved=Amount.read(row.rho_reserved, row.delta_reserved),
+        terms=terms,
+        used=Amount.read(row.rho_used, row.delta_used, accounting),
+        reserved=Amount.read(row.rho_reserved, row.delta_reserved, accounting),
         period_name=row.period_name,
-        period_used=Amount.read(row.period_rho, row.period_delta),
+        period_used=Amount.read(row.period_rho, row.period_delta, accounting),
         closed=bool(row.closed),
         failures=Failures(row.failures_allowed, row.failures_seen, row.questions_open),
     )
@@ -185,7 +213,7 @@ def _account(row: Any) -> AccountState:
 @lru_cache(maxsize=1_000)
 def _terms(text: str) -> Terms:
     # They never change, and every question asks for them.
-    return Terms(**json.loads(text))
+    return Terms.from_dict(json.loads(text))
 
 
 @_readable
@@ -197,7 +225,7 @@ def _entry(row: Any) -> Entry:
         time=row.time,
         account=row.account,
         reservation=row.reservation,
-        amount=Amount.read(row.rho, row.delta),
+        amount=Amount.read(row.rho, row.delta, read_kind(row.counted)),
         body=json.loads(row.body),
         previous=row.previous,
     )
@@ -206,7 +234,7 @@ def _entry(row: Any) -> Entry:
 @_readable
 def held(row: Any) -> Held:
     """Read what is held for a question that is being answered."""
-    return Held(row.account, Amount.read(row.rho, row.delta), row.period_name)
+    return Held(row.account, Amount.read(row.rho, row.delta, read_kind(row.counted)), row.period_name)
 
 
 def _row_of(table: sa.Table, values: Sequence[Any]) -> SimpleNamespace:

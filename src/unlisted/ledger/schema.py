@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from unlisted.ledger.state import ACCOUNT_FAILURES, DATASET_FAILURES
+from unlisted.privacy.accounting import ZCDP
 
 metadata = sa.MetaData()
 
@@ -26,6 +27,8 @@ datasets = sa.Table(
     sa.Column("adjacency", sa.Text),
     sa.Column("source", sa.Text),
     sa.Column("version", sa.Text),
+    # What is counted: ρ if the kind is zcdp, μ² if it is gaussian. Every column called rho holds that.
+    sa.Column("kind", sa.Text, nullable=False),
     sa.Column("rho", sa.Text, nullable=False),
     sa.Column("delta", sa.Text, nullable=False),
     # The cached fold: what is spent or reserved, and the end of the chain.
@@ -161,11 +164,20 @@ def _index_pages(connection: Connection) -> None:
             index.create(connection, checkfirst=True)
 
 
+def _name_kinds(connection: Connection) -> None:
+    """Add what a data set counts. What was opened before counts ρ."""
+    there = {column["name"] for column in sa.inspect(connection).get_columns(datasets.name)}
+    if "kind" not in there:
+        column = f"kind TEXT NOT NULL DEFAULT '{ZCDP.name}'"
+        connection.exec_driver_sql(f"ALTER TABLE {datasets.name} ADD COLUMN {column}")
+
+
 STEPS: tuple[tuple[str, Callable[[Connection], None]], ...] = (
     ("1 create tables", _create_tables),
     ("2 create keys", _create_keys),
     ("3 count failures", _count_failures),
     ("4 index pages", _index_pages),
+    ("5 name kinds", _name_kinds),
 )
 """Named steps, in order. A step that was released is never changed; new ones are added at the end."""
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from unlisted.errors import LedgerError
-from unlisted.ledger.amounts import NOTHING, Amount
+from unlisted.ledger.amounts import NOTHING, Amount, nothing
 from unlisted.ledger.entries import FIRST, Entry
 from unlisted.ledger.terms import Terms, period_of
+from unlisted.noise.gaussian_accounting import read_kind
+from unlisted.privacy.accounting import ZCDP, Accounting
 
 ACCOUNT_FAILURES, DATASET_FAILURES = 3, 20
 """What is allowed unless the owner says otherwise. A ledger from before this was counted says nothing and is read
@@ -64,6 +66,12 @@ class AccountState:
     closed: bool = False
     failures: Failures = _OF_ACCOUNTS
 
+    @classmethod
+    def opened(cls, name: str, terms: Terms, failures: Failures) -> AccountState:
+        """Return where an account stands that was just opened."""
+        none = nothing(terms.accounting)
+        return cls(name, terms, used=none, reserved=none, period_used=none, failures=failures)
+
     @property
     def left(self) -> Amount:
         """What is left of the lifetime total."""
@@ -81,7 +89,8 @@ class AccountState:
 class DatasetState:
     """Where a data set stands, and the end of its chain.
 
-    `shares_source` says that another data set may be about the same source, which then has two budgets.
+    `shares_source` says that another data set may be about the same source, which then has two budgets. `kind`
+    says what it counts, and with it all its accounts.
     """
 
     name: str
@@ -94,9 +103,15 @@ class DatasetState:
     reserved: Amount = NOTHING
     failures: Failures = _OF_DATASETS
     shares_source: bool = True
+    kind: str = ZCDP.name
     last_number: int = 0
     last_hash: str = FIRST
     last_time: str = ""
+
+    @property
+    def accounting(self) -> Accounting:
+        """What the data set counts."""
+        return read_kind(self.kind)
 
     @property
     def left(self) -> Amount:
@@ -106,11 +121,20 @@ class DatasetState:
 
 @dataclass(frozen=True)
 class Balance:
-    """Where an account stands at a moment: its own share, its period's, and the data set's."""
+    """Where an account stands at a moment: its own share, its period's, and the data set's.
+
+    `last` is what its last question could have cost at most, None before the first.
+    """
 
     account: AccountState
     dataset: DatasetState
     time: str
+    last: Amount | None = None
+
+    @property
+    def more_like_last(self) -> int | None:
+        """How many more questions like the last one fit now; None before the first."""
+        return None if self.last is None else self.last.times_in(self.left)
 
     @property
     def period_name(self) -> str | None:
@@ -168,11 +192,19 @@ class State:
     def _opened(self, entry: Entry) -> State:
         if entry.account is not None:
             failures = Failures(entry.body.get("failures", ACCOUNT_FAILURES))
-            return self._with_account(AccountState(entry.account, Terms(**entry.body["terms"]), failures=failures))
+            terms = Terms.from_dict(entry.body["terms"])
+            if terms.kind != self.dataset.kind:
+                raise LedgerError("The ledger opens an account of another kind than its data set's.")
+            return self._with_account(AccountState.opened(entry.account, terms, failures))
         body = entry.body
+        kind = body.get("kind", ZCDP.name)
+        none = nothing(read_kind(kind))
         dataset = replace(
             self.dataset,
-            total=entry.amount,
+            total=none + entry.amount,
+            used=none,
+            reserved=none,
+            kind=kind,
             unit=body.get("unit"),
             adjacency=body.get("adjacency"),
             source=body.get("source"),
@@ -189,12 +221,13 @@ class State:
             raise LedgerError("The ledger begins a question while failures have frozen it.")
         period = account.terms.period
         name = None if period is None else period_of(period, datetime.fromisoformat(entry.time))
-        before = account.period_used if name == account.period_name else NOTHING
+        none = nothing(account.terms.accounting)
+        before = account.period_used if name == account.period_name else none
         account = replace(
             account,
             reserved=account.reserved + entry.amount,
             period_name=name,
-            period_used=before + entry.amount if period else NOTHING,
+            period_used=before + entry.amount if period else none,
             failures=replace(account.failures, open=account.failures.open + 1),
         )
         # The first question fixes what the owner left open.

@@ -15,10 +15,12 @@ from sqlalchemy import Connection
 
 from unlisted.errors import ChargedFailureError, InvalidArgumentError, LedgerError
 from unlisted.ledger import rows
+from unlisted.ledger.amounts import Amount
 from unlisted.ledger.leases import forfeit, is_gone
 from unlisted.ledger.ledger import Ledger
-from unlisted.ledger.schema import entries, questions
+from unlisted.ledger.schema import datasets, entries, questions
 from unlisted.ledger.transaction import Change
+from unlisted.noise.gaussian_accounting import read_kind
 from unlisted.query.charging import Bill, Paid
 from unlisted.release.serialize import RELEASE_FORMAT
 
@@ -84,12 +86,11 @@ def _paid(connection: Connection, row: Any) -> Paid:
 
 @dataclass(frozen=True)
 class StoredRelease:
-    """A release as it was stored: what was paid, when, and what it cost in the end, as plain decimals."""
+    """A release as it was stored: what was paid, when, and what it cost in the end."""
 
     paid: Paid
     time: str
-    rho: str
-    delta: str
+    cost: Amount
 
 
 def stored_releases(
@@ -137,7 +138,8 @@ def _settled(dataset: str) -> sa.Select[tuple[object, ...]]:
     same = sa.and_(entries.c.dataset == questions.c.dataset, entries.c.number == questions.c.entry)
     columns = (questions.c.release, questions.c.account, questions.c.entry)
     settled = (entries.c.dataset, entries.c.hash, entries.c.time, entries.c.rho, entries.c.delta)
-    joined = sa.select(*columns, *settled).join_from(questions, entries, same)
+    joined = sa.select(*columns, *settled, datasets.c.kind).join_from(questions, entries, same)
+    joined = joined.join(datasets, datasets.c.name == questions.c.dataset)
     # Asked of the database, so that a page of so many releases is full while there are more.
     is_release = sa.func.substr(questions.c.release, 1, len(RELEASE_FORMAT)) == RELEASE_FORMAT
     return joined.where(questions.c.dataset == dataset, questions.c.state == "settled", is_release)
@@ -145,4 +147,4 @@ def _settled(dataset: str) -> sa.Select[tuple[object, ...]]:
 
 def _read(row: sa.Row[tuple[object, ...]]) -> StoredRelease:
     paid = Paid(row.release, row.dataset, row.account, row.entry, row.hash)
-    return StoredRelease(paid, row.time, row.rho, row.delta)
+    return StoredRelease(paid, row.time, Amount.read(row.rho, row.delta, read_kind(row.kind)))

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from unlisted.errors import LedgerError
-from unlisted.ledger.amounts import NOTHING, Amount
+from unlisted.ledger.amounts import Amount, nothing
 from unlisted.ledger.entries import Entry, Kind, canonical
 from unlisted.ledger.schema import accounts, datasets, entries, questions
 from unlisted.ledger.state import AccountState, DatasetState, Failures, State
@@ -80,7 +80,7 @@ class Change:
         *,
         account: str | None = None,
         reservation: int | None = None,
-        amount: Amount = NOTHING,
+        amount: Amount | None = None,
         body: dict[str, Any] | None = None,
     ) -> Entry:
         """Add an entry at the end of the chain."""
@@ -92,7 +92,7 @@ class Change:
             time=self.now(dataset.last_time),
             account=account,
             reservation=reservation,
-            amount=amount,
+            amount=nothing(dataset.accounting) if amount is None else amount,
             body=body or {},
             previous=dataset.last_hash,
         )
@@ -147,6 +147,7 @@ def _written_dataset(state: DatasetState, *, new: bool) -> Write:
         "adjacency": state.adjacency,
         "source": state.source,
         "version": state.version,
+        "kind": state.kind,
         **_amount("", state.total),
         **_amount("_used", state.used),
         **_amount("_reserved", state.reserved),

@@ -82,7 +82,7 @@ class _Asked:
 def _questions(connection: Connection, state: State, asked: dict[int, _Asked]) -> list[str]:
     """Compare what the store keeps of each reservation with what the entries say of it."""
     problems = []
-    query = sa.select(questions).where(questions.c.dataset == state.dataset.name)
+    query = rows.HELD_QUESTIONS.where(questions.c.dataset == state.dataset.name)
     with connection.execute(query, execution_options={"yield_per": 1_000}) as kept_rows:
         for row in kept_rows:
             number = row.reservation
@@ -135,7 +135,7 @@ def _require_not_overspent(state: State, entry: Entry) -> None:
         (f"the share of account {account.name!r}", account.left),
         (f"the allowance of account {account.name!r}", account.left_in_period(account.period_name)),
     ):
-        if left is not None and min(left.rho, left.delta) < 0:
+        if left is not None and min(left.loss, left.delta) < 0:
             raise _BrokenChainError(f"entry {entry.number} spends more than {whose}")
 
 

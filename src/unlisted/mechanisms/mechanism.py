@@ -19,7 +19,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -114,8 +114,8 @@ class Answer:
 
     `counts` is None for a bare ranking and for bare labels. `stopped` is true if a ranking ended before it had k
     labels; `noisy_threshold` is there where a mechanism gives it away for free. `spent` is what was used of the
-    ceiling; only a filter that reserved the ceiling first may hand the rest back. `extras` is what else was
-    released, by name, as plain values.
+    ceiling; only a filter that reserved the ceiling first may hand the rest back. `draws` is how many draws a
+    ranking made, None for what is no ranking. `extras` is what else was released, by name, as plain values.
     """
 
     labels: pa.Array
@@ -124,6 +124,7 @@ class Answer:
     stopped: bool = False
     noisy_threshold: int | None = None
     extras: Mapping[str, Any] = field(default_factory=dict)
+    draws: int | None = None
 
     def __post_init__(self) -> None:
         # What no engine should have named, and nobody can read. It was drawn like any other label, so to leave it
@@ -261,6 +262,18 @@ class Mechanism(ABC, Generic[Counts]):
     @abstractmethod
     def describe(self) -> Description:
         """Return its name, threshold and noise."""
+
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002 - a ranking counts them
+        """Return the μ² of Gaussian DP that a release costs at most, at the δ of `guarantee()`.
+
+        Of a ranking, of so many draws if they are said. None says that none is proved: then an account of Gaussian
+        DP derives one from the (ε, δ) statement of `guarantee()`, or refuses.
+        """
+        return None
+
+    def full_guarantee(self) -> Guarantee:
+        """Return `guarantee()` with its μ² beside it."""
+        return replace(self.guarantee(), mu_squared=self.mu_squared())
 
     def intervals(self, answer: Answer) -> Interval | None:  # noqa: ARG002 - without counts there are none
         """Return 95 % intervals of the counts of an answer; None where it has none."""

@@ -32,7 +32,7 @@ from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.intervals import given_shown
 from unlisted.noise.law import Law
-from unlisted.noise.on_counts import Noise, families, noise_price, with_escape
+from unlisted.noise.on_counts import Noise, families, noise_mu_squared, noise_price, with_escape
 from unlisted.privacy.calibrate import Calibrated, calibrate
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
@@ -100,7 +100,7 @@ class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
             return self
 
         def allows(lowered: int) -> bool:
-            return budget.allows(replace(self, lowered=lowered).guarantee())
+            return budget.allows(replace(self, lowered=lowered).full_guarantee())
 
         return replace(self, lowered=most_lowered_inside(allows, _COSTLY_STEPS if self.knows_delta else COIN_BITS))
 
@@ -128,6 +128,11 @@ class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
         """Return what the labels that both neighbours have cost."""
         items = self.sensitivity.require_items("A histogram")
         return noise_price(self.law, self.sensitivity.sides * items, self.sensitivity.count)
+
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002
+        """Return the μ² of the labels that both neighbours have."""
+        items = self.sensitivity.require_items("A histogram")
+        return noise_mu_squared(self.law, self.sensitivity.sides * items, self.sensitivity.count)
 
     def escape(self) -> Fraction:
         """Bound from above the chance that a label only one neighbour has is released."""

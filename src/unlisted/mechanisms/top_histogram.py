@@ -32,7 +32,7 @@ from unlisted.mechanisms.mechanism import (
 )
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.intervals import given_shown
-from unlisted.noise.on_counts import Noise, OurLaw, families, noise_price, with_escape
+from unlisted.noise.on_counts import Noise, OurLaw, families, noise_mu_squared, noise_price, with_escape
 from unlisted.privacy.calibrate import Calibrated, calibrate
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Budget, Guarantee
@@ -91,7 +91,7 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
             return self
 
         def allows(lowered: int) -> bool:
-            return budget.allows(replace(self, lowered=lowered).guarantee())
+            return budget.allows(replace(self, lowered=lowered).full_guarantee())
 
         return replace(self, lowered=most_lowered_inside(allows, _COSTLY_STEPS))
 
@@ -117,6 +117,11 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
         """Return what the labels that both tops have, and the (k̄+1)-th count, cost together."""
         moved = self.sensitivity.coordinates_within(self.fetched + 1)
         return noise_price(self.law, moved, self.sensitivity.count)
+
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002
+        """Return the μ² of the labels that both tops have, and of the (k̄+1)-th count."""
+        moved = self.sensitivity.coordinates_within(self.fetched + 1)
+        return noise_mu_squared(self.law, moved, self.sensitivity.count)
 
     def escape(self) -> Fraction:
         """Bound from above the chance that a label only one top has is released."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, NamedTuple
 
@@ -30,16 +30,18 @@ from unlisted.mechanisms.mechanism import (
 from unlisted.mechanisms.top_histogram import rivals
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian_accounting import GAUSSIAN
+from unlisted.noise.gaussian_dp import mu_squared_of_range_up
 from unlisted.noise.gumbel import first_in_race
 from unlisted.noise.intervals import plain
 from unlisted.noise.law import Law
-from unlisted.noise.on_counts import noise_price, with_escape
+from unlisted.noise.on_counts import noise_mu_squared, noise_price, with_escape
+from unlisted.privacy.accounting import ZCDP, Accounting
 from unlisted.privacy.calibrate import Calibrated
-from unlisted.privacy.convert import rho_cks_down
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
 from unlisted.privacy.numbers import Number, exact, failure_probability, positive, whole
-from unlisted.privacy.rounding import exp_down, log_up, round_down, round_up, sqrt_down
+from unlisted.privacy.rounding import exp_down, log_up, round_down, round_up
 from unlisted.privacy.search import lowest_point
 from unlisted.privacy.sensitivity import Sensitivity
 
@@ -158,6 +160,15 @@ class TopK(Mechanism[BoundedCounts | CountProfile]):
         moved = self.ranking.sensitivity.coordinates_within(self.ranking.k)
         return noise_price(self.counts_law, moved, self.ranking.sensitivity.count)
 
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:
+        """Return the μ² of so many draws, or of all, and of the winners' counts."""
+        law, sensitivity = self.counts_law, self.ranking.sensitivity
+        moved = sensitivity.coordinates_within(self.ranking.k)
+        counts = Fraction(0) if law is None else noise_mu_squared(law, moved, sensitivity.count)
+        drawn = self.ranking.most_draws if draws is None else draws
+        each = mu_squared_of_range_up(sensitivity.sides * self.epsilon)
+        return None if counts is None else drawn * each + counts
+
     def escape(self) -> Fraction:
         """Bound from above the chance that a label only one neighbour ranks comes before ⊥."""
         odds = exp_down(self.epsilon * (self.threshold - self._lowest_threshold) / self.ranking.sensitivity.count)
@@ -180,7 +191,8 @@ class TopK(Mechanism[BoundedCounts | CountProfile]):
         noisy = None
         if self.counts_law is not None:
             noisy = add_noise(counted, self.counts_law.sample(len(order), bits))
-        return Answer(labels, noisy, self._cost_of(len(order) + stopped), stopped)
+        draws = len(order) + stopped
+        return Answer(labels, noisy, self._cost_of(draws), stopped, draws=draws)
 
     def chance(self, count: int) -> float:
         """Return about the probability that a label comes before ⊥ whose count is so far above ⊥'s."""
@@ -201,7 +213,8 @@ class TopK(Mechanism[BoundedCounts | CountProfile]):
 
     def result_price(self) -> ResultPrice:
         """Return what one result costs."""
-        return ResultPrice(self.draw_price(), self.epsilon)
+        each = mu_squared_of_range_up(self.ranking.sensitivity.sides * self.epsilon)
+        return ResultPrice(replace(self.draw_price(), mu_squared=each), self.epsilon)
 
     def describe(self) -> Description:
         """Return its name, threshold and noise."""
@@ -249,10 +262,13 @@ def _listed(top: Largest) -> _Ranked:
 
 def _ways(budget: Budget, ranking: Ranking, share: Fraction) -> Iterable[tuple[str, TopK]]:
     if budget.rho is not None:
-        yield "by ρ", _with_rho(budget.rho, budget.delta, ranking, share)
+        yield "by ρ", _with_loss(ZCDP, budget.rho, budget.delta, ranking, share)
         return
-    epsilon = budget.epsilon or Fraction(0)
-    if share == 0:
+    if budget.mu_squared is not None:
+        yield "by μ²", _with_loss(GAUSSIAN, budget.mu_squared, budget.delta, ranking, share)
+        return
+    epsilon, accounting = budget.epsilon or Fraction(0), budget.accounting
+    if share == 0 and accounting.adds_epsilon:
         each = epsilon / (ranking.most_draws * ranking.sensitivity.sides)
         yield "by ε added up", TopK.at(ranking, epsilon=each, delta=budget.delta)
 
@@ -261,23 +277,25 @@ def _ways(budget: Budget, ranking: Ranking, share: Fraction) -> Iterable[tuple[s
 
     def threshold(y: float) -> float:
         conversion = split(y)
-        ranked = _with_rho(rho_cks_down(epsilon, conversion), budget.delta - conversion, ranking, share)
-        return float(ranked.threshold)
+        loss = accounting.loss_down(epsilon, conversion)
+        return float(_with_loss(accounting, loss, budget.delta - conversion, ranking, share).threshold)
 
     conversion = split(lowest_point(threshold, -4.0, 6.0, steps=18))
-    rho = rho_cks_down(epsilon, conversion)
-    yield "by ρ converted", _with_rho(rho, budget.delta - conversion, ranking, share)
+    loss = accounting.loss_down(epsilon, conversion)
+    ranked = _with_loss(accounting, loss, budget.delta - conversion, ranking, share)
+    yield f"by {accounting.symbol} converted", ranked
 
 
-def _with_rho(rho: Fraction, delta: Fraction, ranking: Ranking, share: Fraction) -> TopK:
-    """Spend ρ on the draws, less the share that the winners' counts get."""
+def _with_loss(accounting: Accounting, loss: Fraction, delta: Fraction, ranking: Ranking, share: Fraction) -> TopK:
+    """Spend ρ or μ² on the draws, less the share that the winners' counts get."""
     sensitivity = ranking.sensitivity
-    squared = 8 * rho * (1 - share) / (ranking.most_draws * sensitivity.sides**2)
-    epsilon = round_down(sqrt_down(squared), _SHORT_DIGITS)
+    each = accounting.range_down(loss * (1 - share) / ranking.most_draws)
+    epsilon = round_down(each / sensitivity.sides, _SHORT_DIGITS)
     law = None
     if share:
         moved = sensitivity.coordinates_within(ranking.k)
-        law = DiscreteGaussian(round_up(moved * sensitivity.count**2 / (2 * rho * share), _SHORT_DIGITS))
+        variance = accounting.variance_up(moved * sensitivity.count**2, moved, loss * share)
+        law = DiscreteGaussian(round_up(variance, _SHORT_DIGITS))
     return TopK.at(ranking, epsilon=epsilon, delta=delta, counts_law=law)
 
 

@@ -25,6 +25,7 @@ from unlisted.mechanisms.lazy_tail import SELDOM, Lifts, lift_unnamed
 from unlisted.mechanisms.mechanism import Accuracy, AllCounts, Answer, Description, Interval, Mechanism, all_needed
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.discrete_laplace import LARGEST_SCALE, DiscreteLaplace
+from unlisted.noise.gaussian_dp import mu_squared_of_epsilon_up, range_of_mu_squared_down
 from unlisted.noise.intervals import Shown, given_log_shown
 from unlisted.noise.on_counts import noise_price, with_escape
 from unlisted.noise.truncated_laplace import LARGEST_REACH, TruncatedLaplace
@@ -74,7 +75,7 @@ class TruncatedHistogram(Mechanism[BoundedCounts | CountProfile]):
         epsilon = budget.epsilon
         if epsilon is None:
             labels = sensitivity.sides * sensitivity.require_items("A histogram")
-            epsilon = labels * _epsilon_of_rho((budget.rho or Fraction(0)) / labels, sensitivity.count)
+            epsilon = labels * _epsilon_of(budget, labels, sensitivity.count)
         found = cls(epsilon, budget.delta, sensitivity, minimum_count)
         return Calibrated(
             found, f"{found.wide}: a label needs noise above {found.threshold}, or one less by a coin"
@@ -136,6 +137,10 @@ class TruncatedHistogram(Mechanism[BoundedCounts | CountProfile]):
     def price(self) -> Guarantee:
         """Return what outcomes cost that both neighbours have."""
         return noise_price(DiscreteLaplace(self.scale), self.labels, self.sensitivity.count)
+
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002
+        """Return the μ² of labels each of which is (ε₁, δ₁)-DP."""
+        return self.labels * mu_squared_of_epsilon_up(self.one_epsilon)
 
     def escape(self) -> Fraction:
         """Bound from above the chance of an outcome that the other neighbour has not; it is at most δ."""
@@ -213,6 +218,14 @@ class TruncatedHistogram(Mechanism[BoundedCounts | CountProfile]):
         with np.errstate(divide="ignore"):
             logs: Logs = np.logaddexp(np.log1p(-share) + wide, np.log(share) + narrow)
         return logs
+
+
+def _epsilon_of(budget: Budget, labels: int, count: int) -> Fraction:
+    """Return about the largest ε of one label inside a budget that is said in what adds up."""
+    if budget.mu_squared is not None:
+        # (ε, δ)-DP is priced as a draw of range 2ε.
+        return round_down(range_of_mu_squared_down(budget.mu_squared / labels) / 2, _EPSILON_DIGITS)
+    return _epsilon_of_rho((budget.rho or Fraction(0)) / labels, count)
 
 
 def _epsilon_of_rho(rho: Fraction, count: int) -> Fraction:

@@ -21,6 +21,7 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.noise import gaussian_tails, rejection
 from unlisted.noise.bits import Bits
 from unlisted.noise.estimate import SMALL_VARIANCE, log_gaussian_area, log_gaussian_sum, normal_survival
+from unlisted.noise.gaussian_dp import mu_squared_of_counts_or_none
 from unlisted.noise.law import ExactLaw
 from unlisted.noise.table import Tails
 from unlisted.privacy.encoding import Notation
@@ -80,6 +81,10 @@ class DiscreteGaussian(ExactLaw):
     def rho(self, shift: int) -> Fraction:
         """Return shift²/2s²."""
         return whole("shift", shift) ** 2 / (2 * self.variance)
+
+    def mu_squared(self, moved: int, shift: int) -> Fraction | None:
+        """Bound from above the μ² of so many moved counts; None where the noise is too small to be normal."""
+        return mu_squared_of_counts_or_none(self.variance, moved * whole("shift", shift) ** 2, moved)
 
     def sum_tail(self, draws: int, t: int) -> Fraction:
         """Bound from above the chance that so many independent draws add up to t or more."""

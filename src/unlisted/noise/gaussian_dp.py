@@ -10,15 +10,17 @@ All prices are rounded up and all budgets down. Searches halve an interval whose
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise.normal import normal_delta_up, normal_tail_bounds, theta_excess_up
+from unlisted.noise.normal import normal_delta_about, normal_delta_up, normal_tail_bounds, theta_excess_up
 from unlisted.privacy.numbers import Number, exact, failure_probability, not_negative, positive, whole
-from unlisted.privacy.rounding import exp_up, log_up, round_down, round_up, sqrt_down, sqrt_up
+from unlisted.privacy.rounding import exp_up, log_down, log_up, round_down, round_up, sqrt_down, sqrt_up
 
 ROUNDINGS = tuple(Fraction(n, 8) for n in (4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 24, 32))
 """The r² with which a discrete Gaussian is taken for a rounded normal number: any is valid, the best is used."""
@@ -31,6 +33,7 @@ _ROOM = Fraction(1, 64)
 _SHORT = 20
 """Digits that the ends of a search carry."""
 _CLOSE = Fraction(1, 10**12)
+_LEAST_LOOKED_AT, _MOST_LOOKED_AT, _LOOKS = 1e-30, 1e7, 60
 
 
 @dataclass(frozen=True)
@@ -78,16 +81,20 @@ class GaussianGuarantee:
         return epsilon_gaussian_up(self.mu_squared, total - self.delta)
 
 
+@lru_cache(maxsize=256)
 def epsilon_gaussian_up(mu_squared: Number, delta: Number) -> Fraction:
     """Bound from above the smallest ε at which μ-Gaussian DP implies (ε, δ)-DP."""
     mu_squared_, d = not_negative("mu_squared", mu_squared), _open_unit(delta)
-    return _lowest_end(lambda epsilon: normal_delta_up(mu_squared_, epsilon) <= d)
+    about = _crossing(lambda epsilon: normal_delta_about(float(mu_squared_), epsilon) - float(d))
+    return _lowest_end(lambda epsilon: normal_delta_up(mu_squared_, epsilon) <= d, about)
 
 
+@lru_cache(maxsize=256)
 def mu_squared_down(epsilon: Number, delta: Number) -> Fraction:
     """Bound from below the largest μ² for which μ-Gaussian DP implies (ε, δ)-DP."""
     eps, d = not_negative("epsilon", epsilon), failure_probability("delta", delta)
-    return _highest_end(lambda mu_squared: normal_delta_up(mu_squared, eps) <= d)
+    about = _crossing(lambda mu_squared: float(d) - normal_delta_about(mu_squared, float(eps)))
+    return _highest_end(lambda mu_squared: normal_delta_up(mu_squared, eps) <= d, about)
 
 
 def mu_squared_of_normal_up(length_squared: Number, variance: Number) -> Fraction:
@@ -106,8 +113,21 @@ def mu_squared_of_range_up(range_: Fraction) -> Fraction:
     if range_ == 0:
         return Fraction(0)
     least = 1 / (1 + exp_up(range_ / 2))
+    about = _quantile(float(least)) ** 2
     # √x² >= isf(least) iff the tail beyond √x² is at most `least`; μ is twice that.
-    return 4 * _lowest_end(lambda x_squared: normal_tail_bounds(x_squared)[1] <= least)
+    return 4 * _lowest_end(lambda x_squared: normal_tail_bounds(x_squared)[1] <= least, about)
+
+
+def range_of_mu_squared_down(mu_squared: Fraction) -> Fraction:
+    """Bound from below the largest range of a draw that costs at most this μ²."""
+    tail = normal_tail_bounds(not_negative("mu_squared", mu_squared) / 4)[1]
+    if 2 * tail >= 1:
+        return Fraction(0)
+    # Q(μ/2) <= 1/(1 + e^(ε0/2)) iff ε0/2 <= log(1/Q(μ/2) - 1).
+    found = min(Fraction(LARGEST_RANGE), round_down(2 * log_down(1 / tail - 1), _SHORT))
+    while found and mu_squared_of_range_up(found) > mu_squared:
+        found = round_down(found * (1 - 2 * _CLOSE), _SHORT)
+    return found
 
 
 def mu_squared_of_epsilon_up(epsilon: Number) -> Fraction:
@@ -133,14 +153,24 @@ def mu_squared_of_gaussian_counts_up(variance: Fraction, squared: int, moved: in
 
 
 def _gaussian_counts_up(variance: Fraction, squared: int, moved: int) -> Fraction:
-    if squared == 0:
-        return Fraction(0)
-    prices = [_rounded_normal_up(squared, moved, variance, r_squared) for r_squared in ROUNDINGS]
-    found = [price for price in prices if price is not None]
-    if not found:
+    price = _counts_or_none(variance, squared, moved)
+    if price is None:
         allowed = f"above {ROUNDINGS[0]}, and not too small for what moves"
         raise InvalidArgumentError("variance", variance, allowed, "Use more noise, or an account that counts ρ.")
-    return min(found)
+    return price
+
+
+@lru_cache(maxsize=256)
+def mu_squared_of_counts_or_none(variance: Fraction, squared: int, moved: int) -> Fraction | None:
+    """Return that bound, or None where the noise is too small for one."""
+    return _counts_or_none(variance, squared, moved)
+
+
+def _counts_or_none(variance: Fraction, squared: int, moved: int) -> Fraction | None:
+    if squared == 0:
+        return Fraction(0)
+    prices = (_rounded_normal_up(squared, moved, variance, r_squared) for r_squared in ROUNDINGS)
+    return min((price for price in prices if price is not None), default=None)
 
 
 def _rounded_normal_up(squared: int, moved: int, variance: Fraction, r_squared: Fraction) -> Fraction | None:
@@ -157,10 +187,30 @@ def _rounded_normal_up(squared: int, moved: int, variance: Fraction, r_squared: 
     return round_up(raised**2) if raised <= most else None
 
 
-def _lowest_end(holds: Callable[[Fraction], bool]) -> Fraction:
-    """Return a number for which a condition holds that, once true, stays true; hardly above the first such."""
+def variance_of_mu_squared_up(squared: int, moved: int, mu_squared: Fraction) -> Fraction:
+    """Bound from above the least variance of discrete Gaussian noise with which moved counts cost this μ²."""
+    positive("mu_squared", mu_squared)
+    # A little more than normal noise needs; then by as much more as the price is too high, which is soon enough.
+    variance = round_up(whole("squared", squared) / mu_squared + ROUNDINGS[0], _SHORT)
+    while True:
+        price = mu_squared_of_counts_or_none(variance, squared, whole("moved", moved))
+        if price is not None and price <= mu_squared:
+            return variance
+        growth = Fraction(2) if price is None else price / mu_squared
+        variance = round_up(variance * (growth + _CLOSE), _SHORT)
+
+
+def _lowest_end(holds: Callable[[Fraction], bool], about: float = 0.0) -> Fraction:
+    """Return a number for which a condition holds that, once true, stays true; hardly above the first such.
+
+    Where somebody knows about where that is, a number just below and one just above it spare the search.
+    """
     if holds(Fraction(0)):
         return Fraction(0)
+    if _is_known(about):
+        low, high = _just_below(about), _just_above(about)
+        if not holds(low) and holds(high):
+            return high
     low, high = _around(lambda x: not holds(x))
     while low and high - low > _CLOSE * high:
         middle = round_up((low + high) / 2, _SHORT)
@@ -168,8 +218,12 @@ def _lowest_end(holds: Callable[[Fraction], bool]) -> Fraction:
     return high
 
 
-def _highest_end(holds: Callable[[Fraction], bool]) -> Fraction:
+def _highest_end(holds: Callable[[Fraction], bool], about: float = 0.0) -> Fraction:
     """Return a number for which a condition holds that, once false, stays false; hardly below the last such."""
+    if _is_known(about):
+        low, high = _just_below(about), _just_above(about)
+        if holds(low) and not holds(high):
+            return low
     low, high = _around(holds)
     while low and high - low > _CLOSE * high:
         middle = round_down((low + high) / 2, _SHORT)
@@ -186,6 +240,34 @@ def _around(holds: Callable[[Fraction], bool]) -> tuple[Fraction, Fraction]:
     while not holds(low) and low > Fraction(1, 2**400):
         low, high = low / 2, low
     return (low if holds(low) else Fraction(0)), high
+
+
+def _is_known(about: float) -> bool:
+    return math.isfinite(about) and about > 0
+
+
+def _just_below(about: float) -> Fraction:
+    return round_down(Fraction(about) * (1 - _CLOSE), _SHORT)
+
+
+def _just_above(about: float) -> Fraction:
+    return round_up(Fraction(about) * (1 + _CLOSE), _SHORT)
+
+
+def _crossing(falling: Callable[[float], float]) -> float:
+    """Return about where a falling function of positive numbers is 0; 0 if floating point does not know."""
+    low, high = _LEAST_LOOKED_AT, _MOST_LOOKED_AT
+    if not falling(low) > 0 > falling(high):
+        return 0.0
+    for _ in range(_LOOKS):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
+    return math.sqrt(low * high)
+
+
+def _quantile(chance: float) -> float:
+    """Return about the x with Q(x) = `chance`; 0 if floating point does not know."""
+    return -NormalDist().inv_cdf(chance) if 0 < chance < 1 else 0.0
 
 
 def _open_unit(delta: Number) -> Fraction:

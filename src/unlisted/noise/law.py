@@ -6,9 +6,10 @@ A user may bring their own. Algorithm 1 takes any law that answers three questio
     tail(t)           an upper bound of P[Z >= t], exact or rounded up, never increasing in t
     rho(shift)        an upper bound of ρ such that Z and Z + s are ρ-CDP apart for every whole |s| <= shift
 
-Optional: `epsilon(shift)`, if Z and Z + s are also ε-DP apart, and `tv`, the total-variation distance between what
-`sample` draws and the law that `tail` and `rho` speak of. A law with `tv` above 0 must have an `epsilon`: the
-distance is charged to δ through the (ε, δ) statement, which is the one it is a theorem for.
+Optional: `epsilon(shift)`, if Z and Z + s are also ε-DP apart; `mu_squared(moved, shift)`, a price in Gaussian DP;
+and `tv`, the total-variation distance between what `sample` draws and the law that the others speak of. A law with
+`tv` above 0 must have an `epsilon`: the distance is charged to δ through the (ε, δ) statement, which is the one it
+is a theorem for.
 
 Our own laws are `ExactLaw`s: everything follows from tails that can be computed as sharply as anyone asks. A
 subclass gives `tails(precision)` and one slow, obvious sampler; drawing by table, drawing given Z >= t, and exact
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.bernoulli import Bounds
 from unlisted.noise.bits import Bits, Draws, SequentialDraws
+from unlisted.noise.gaussian_dp import mu_squared_of_epsilon_up
 from unlisted.noise.table import Table, Tails
 from unlisted.privacy.numbers import exact, whole
 
@@ -58,6 +60,11 @@ class Law(ABC):
     def epsilon(self, shift: int) -> Fraction | None:  # noqa: ARG002 - the default makes no such statement
         """Bound from above the ε-DP price of one count, or None where there is none."""
         return None
+
+    def mu_squared(self, moved: int, shift: int) -> Fraction | None:
+        """Bound from above the μ² of so many counts, each moved by at most `shift`; None where none is proved."""
+        epsilon = self.epsilon(shift)
+        return None if epsilon is None else moved * mu_squared_of_epsilon_up(epsilon)
 
     def survival(self, t: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return about P[Z >= t] for each t, for display; nothing private depends on it."""

@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian_dp import mu_squared_of_epsilon_up
 from unlisted.noise.law import Law
 from unlisted.privacy.calibrate import Family, SelfPriced
 from unlisted.privacy.convert import rho_of_epsilon_up
@@ -58,6 +59,15 @@ def noise_price(law: Law, coordinates: int, shift: int) -> Guarantee:
     total = coordinates * epsilon
     inexact = min(Fraction(1), round_up((1 + exp_up(total)) * coordinates * law.tv))
     return Guarantee(rho_of_epsilon_up(total), inexact, EpsilonDelta(total, inexact))
+
+
+def noise_mu_squared(law: Law, coordinates: int, shift: int) -> Fraction | None:
+    """Price the same as a μ², at the δ of `noise_price`; None where the law has none."""
+    epsilon = law.epsilon(shift)
+    if law.tv == 0 or epsilon is None:
+        return law.mu_squared(coordinates, shift)
+    # What follows from the (ε, δ) statement, as ρ does.
+    return mu_squared_of_epsilon_up(coordinates * epsilon)
 
 
 def with_escape(price: Guarantee, escape: Fraction) -> Guarantee:

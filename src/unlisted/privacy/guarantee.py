@@ -1,4 +1,4 @@
-"""What is promised: δ-approximate ρ-CDP, and a second statement beside it where one is proved.
+"""What is promised: δ-approximate ρ-CDP, and other statements beside it where they are proved.
 
 Composition is one line, for every mechanism alike: ρ adds, δ adds. (The exact 1 - Π(1-δᵢ) is smaller by less than
 the square of the sum; the sum keeps amounts short and exact, and a thousand additions equal one multiplication.)
@@ -6,10 +6,11 @@ the square of the sum; the sum keeps amounts short and exact, and a thousand add
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from unlisted.errors import InvalidArgumentError
+from unlisted.privacy.accounting import ZCDP, Accounting
 from unlisted.privacy.convert import delta_cks_up, epsilon_cks_up
 from unlisted.privacy.numbers import Number, exact, failure_probability, not_negative, positive, whole
 
@@ -35,6 +36,9 @@ class EpsilonDelta:
 class Guarantee:
     """δ-approximate ρ-CDP, with `direct` an (ε, δ) statement of the same mechanism where one is proved.
 
+    With `mu_squared` it is also δ-approximate √μ²-Gaussian DP, at the same δ (`noise/gaussian_dp.md`); that is
+    said where an account counts it.
+
     Guarantees: `a + b` holds for a and b run one after the other, b chosen knowing a's answer; `n * a` equals n
     additions; `a.covers(b)` is true only if whoever was promised b has everything that a says.
     """
@@ -42,32 +46,39 @@ class Guarantee:
     rho: Fraction
     delta: Fraction
     direct: EpsilonDelta | None = None
+    mu_squared: Fraction | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", not_negative("rho", self.rho))
         object.__setattr__(self, "delta", _at_most_one(self.delta))
+        if self.mu_squared is not None:
+            object.__setattr__(self, "mu_squared", not_negative("mu_squared", self.mu_squared))
 
     @staticmethod
     def nothing() -> Guarantee:
         """Return the guarantee of a mechanism that looks at no data."""
-        return Guarantee(Fraction(0), Fraction(0), EpsilonDelta(Fraction(0), Fraction(0)))
+        return Guarantee(Fraction(0), Fraction(0), EpsilonDelta(Fraction(0), Fraction(0)), Fraction(0))
 
     def __add__(self, other: Guarantee) -> Guarantee:
         both = self.direct + other.direct if self.direct and other.direct else None
-        return Guarantee(self.rho + other.rho, min(Fraction(1), self.delta + other.delta), both)
+        moved = None if self.mu_squared is None or other.mu_squared is None else self.mu_squared + other.mu_squared
+        return Guarantee(self.rho + other.rho, min(Fraction(1), self.delta + other.delta), both, moved)
 
     def __mul__(self, times: int) -> Guarantee:
         n = whole("times", times, at_least=0)
         if n == 0:
             return Guarantee.nothing()
         direct = self.direct and EpsilonDelta(n * self.direct.epsilon, min(Fraction(1), n * self.direct.delta))
-        return Guarantee(n * self.rho, min(Fraction(1), n * self.delta), direct)
+        moved = None if self.mu_squared is None else n * self.mu_squared
+        return Guarantee(n * self.rho, min(Fraction(1), n * self.delta), direct, moved)
 
     __rmul__ = __mul__
 
     def covers(self, other: Guarantee) -> bool:
         """Return whether every statement made here follows from `other`."""
         if other.rho > self.rho or other.delta > self.delta:
+            return False
+        if self.mu_squared is not None and (other.mu_squared is None or other.mu_squared > self.mu_squared):
             return False
         return self.direct is None or other.implies(self.direct.epsilon, self.direct.delta)
 
@@ -96,29 +107,58 @@ class Guarantee:
 
 @dataclass(frozen=True, init=False)
 class Budget:
-    """What may be spent, said as (ε, δ) or as (ρ, δ).
+    """What may be spent, said as (ε, δ), as (ρ, δ) or as (μ², δ).
 
-    With ε, δ is the total: the threshold and the conversion share it. With ρ, δ is the threshold's alone.
+    With ε, δ is the total: the threshold and the conversion share it. With ρ or μ², δ is the threshold's alone.
+    `accounting` says how an ε follows from what is added up: by zCDP, unless an account of another kind will pay.
     """
 
     delta: Fraction
     epsilon: Fraction | None
     rho: Fraction | None
+    mu_squared: Fraction | None = field(default=None, repr=False)
+    accounting: Accounting = field(default=ZCDP, repr=False)
 
-    def __init__(self, *, delta: Number, epsilon: Number | None = None, rho: Number | None = None) -> None:
-        if (epsilon is None) == (rho is None):
+    def __init__(
+        self,
+        *,
+        delta: Number,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        mu_squared: Number | None = None,
+    ) -> None:
+        amounts = {"epsilon": epsilon, "rho": rho, "mu_squared": mu_squared}
+        if sum(amount is not None for amount in amounts.values()) != 1:
+            said = tuple(amount for name, amount in amounts.items() if name != "mu_squared" or amount is not None)
             raise InvalidArgumentError(
-                "epsilon, rho", (epsilon, rho), "exactly one of the two", "Say Budget(epsilon=1, delta=1e-8)."
+                "epsilon, rho", said, "exactly one of the two", "Say Budget(epsilon=1, delta=1e-8)."
             )
         object.__setattr__(self, "delta", failure_probability("delta", delta))
-        object.__setattr__(self, "epsilon", None if epsilon is None else _meaningful("epsilon", epsilon))
-        object.__setattr__(self, "rho", None if rho is None else _meaningful("rho", rho))
+        for name, amount in amounts.items():
+            object.__setattr__(self, name, None if amount is None else _meaningful(name, amount))
+        object.__setattr__(self, "accounting", ZCDP)
+
+    @classmethod
+    def of_loss(cls, accounting: Accounting, loss: Fraction, delta: Fraction) -> Budget:
+        """Return a budget said in what is counted."""
+        return cls(**{accounting.option: loss}, delta=delta).counted_by(accounting)
+
+    def counted_by(self, accounting: Accounting) -> Budget:
+        """Return the same budget, for an account that adds up in this way."""
+        counted = object.__new__(Budget)
+        for name in ("delta", "epsilon", "rho", "mu_squared"):
+            object.__setattr__(counted, name, getattr(self, name))
+        object.__setattr__(counted, "accounting", accounting)
+        return counted
 
     def allows(self, guarantee: Guarantee) -> bool:
         """Return whether a mechanism with this guarantee stays inside the budget."""
         if self.epsilon is not None:
-            return guarantee.implies(self.epsilon, self.delta)
-        return self.rho is not None and guarantee.rho <= self.rho and guarantee.delta <= self.delta
+            return self.accounting.implies(guarantee, self.epsilon, self.delta)
+        if self.rho is not None:
+            return guarantee.rho <= self.rho and guarantee.delta <= self.delta
+        moved = guarantee.mu_squared
+        return moved is not None and moved <= (self.mu_squared or 0) and guarantee.delta <= self.delta
 
 
 def _meaningful(argument: str, amount: Number) -> Fraction:

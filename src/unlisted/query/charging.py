@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
 from unlisted.errors import InvalidArgumentError
+from unlisted.privacy.accounting import Accounting
 from unlisted.privacy.guarantee import Guarantee
 
 
@@ -21,7 +22,7 @@ class Bill:
 
     `question` names it: equal questions have equal names. `unit`, `adjacency` and `source` must be the data
     set's. `result` is what one result costs and `result_epsilon` its ε, for questions that pay for what they
-    get.
+    get. Both guarantees say what the account counts.
     """
 
     ceiling: Guarantee
@@ -60,6 +61,11 @@ class Payer(Protocol):
     @property
     def name(self) -> str:
         """The account's name."""
+        ...
+
+    @property
+    def accounting(self) -> Accounting:
+        """What the account counts: ρ, or μ²."""
         ...
 
     @property

@@ -58,7 +58,7 @@ class Chosen:
 
 
 def chosen_for(question: questions.Question, *, one_shot: bool) -> Chosen:
-    """Choose and calibrate a mechanism; `one_shot` says that no account, which counts ρ, will pay."""
+    """Choose and calibrate a mechanism; `one_shot` says that no account, which adds up, will pay."""
     return _CHOSEN[type(question)](question, one_shot)
 
 
@@ -69,8 +69,8 @@ def bounded_histogram(
     found = ThresholdHistogram.for_budget(budget, sensitivity, noise, minimum_count, one_shot=one_shot)
     plain, usual = found.mechanism, found.mechanism.with_coin(budget)
     ends = _ending(budget, sensitivity, minimum_count) if noise == "auto" else None
-    # An account counts ρ, of which noise that ends may cost more than the noise it is compared with.
-    if ends is not None and (one_shot or ends.guarantee().rho <= usual.guarantee().rho):
+    # Of what an account counts, noise that ends may cost more than the noise it is compared with.
+    if ends is not None and (one_shot or _loss(budget, ends) <= _loss(budget, usual)):
         users, others = (one.accuracy().needed[ENOUGH] for one in (ends, usual))
         if users <= others:
             against = f"an item appears {ENOUGH} % of the time with {users:,} users; by {plain.law}"
@@ -109,6 +109,12 @@ def _ending(budget: Budget, sensitivity: Sensitivity, minimum_count: int) -> Tru
     except InvalidArgumentError:
         # So small a budget that this noise would not fit into 64 bits.
         return None
+
+
+def _loss(budget: Budget, mechanism: AnyMechanism) -> Fraction:
+    """Return what a mechanism costs of what its account adds up."""
+    accounting = budget.accounting
+    return accounting.charge(accounting.ceiling(mechanism, budget.delta))[0]
 
 
 def _said_of_coin(lowered: int) -> str:

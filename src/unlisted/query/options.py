@@ -113,6 +113,11 @@ def as_it_is(name: str, value: Any) -> Any:  # noqa: ARG001 - the count query ch
 AMOUNTS: Mapping[str, Option] = {
     "epsilon": Option("amount", "The ε of the whole question; δ is then the total.", read_amount),
     "rho": Option("amount", "The ρ of the whole question, in place of ε; δ is then the threshold's.", read_amount),
+    "mu_squared": Option(
+        "amount",
+        "The μ² of the whole question, in place of ε, as accounts in Gaussian DP count; δ is the threshold's.",
+        read_amount,
+    ),
     "delta": Option(
         "amount",
         "The probability that a rare value slips out; far below 1 / (number of users), such as 1e-8.",
@@ -138,15 +143,16 @@ NOISE = choice(Noise, "The noise distribution; auto takes the one with the lowes
 def read_budget(amounts: Mapping[str, Any]) -> Budget:
     """Make a budget of amounts, or say what is missing."""
     said = {name: amounts.get(name) for name in AMOUNTS}
-    if said["epsilon"] is None and said["rho"] is None:
+    given = [name for name in AMOUNTS if name != "delta" and said[name] is not None]
+    if not given:
         raise InvalidArgumentError(
             "epsilon", None, "given, or rho in its place", "For example: epsilon 1, delta 1e-8."
         )
-    if said["epsilon"] is not None and said["rho"] is not None:
-        raise InvalidArgumentError("rho", said["rho"], "left out with epsilon", "Say one of the two.")
+    if len(given) > 1:
+        raise InvalidArgumentError(given[1], said[given[1]], f"left out with {given[0]}", "Say one of the two.")
     if said["delta"] is None:
         raise InvalidArgumentError("delta", None, "given", "For example: 1e-8.")
-    return Budget(epsilon=said["epsilon"], rho=said["rho"], delta=said["delta"])
+    return Budget(delta=said["delta"], **{given[0]: said[given[0]]})
 
 
 def require_budget(budget: object, hint: str = "") -> Budget:

@@ -22,6 +22,7 @@ from unlisted.counts.count_profile import forms_of
 from unlisted.counts.whole_numbers import to_arrow
 from unlisted.errors import ChargedFailureError, InvalidArgumentError, UnlistedError
 from unlisted.mechanisms.mechanism import Accuracy, Answer, Mechanism
+from unlisted.privacy.accounting import ZCDP, Accounting
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.query.charging import Bill, Payer, require_payer
@@ -76,9 +77,14 @@ class Plan:
         return replace(self, formerly=formerly)
 
     @property
+    def accounting(self) -> Accounting:
+        """What is added up: by the account that pays, else ρ."""
+        return ZCDP if self.account is None else self.account.accounting
+
+    @property
     def guarantee(self) -> Guarantee:
-        """The ceiling of what running the plan costs."""
-        return self.mechanism.guarantee()
+        """The ceiling of what running the plan costs, with what its account counts."""
+        return self.accounting.ceiling(self.mechanism, self.at_delta)
 
     @cached_property
     def accuracy(self) -> Accuracy:
@@ -237,8 +243,10 @@ class Plan:
         # An empty answer looks the same whatever the labels are that it does not show.
         labels = answer.labels if len(answer) or data.is_typed else pa.nulls(0, pa.string())
         columns = {**item_columns(labels, data.items), **_number_columns(self.mechanism, answer)}
-        # Only an account that reserved the ceiling first may hand the rest back, and it counts ρ and δ alone.
-        spent = None if self.account is None else Guarantee(answer.spent.rho, answer.spent.delta)
+        # Only an account that reserved the ceiling first may hand the rest back, in what it counts.
+        spent = None
+        if self.account is not None:
+            spent = self.accounting.spent(self.mechanism, answer.spent, answer.draws)
         # What else came out is part of the answer, and kept with it.
         too = {"released_too": dict(answer.extras)} if answer.extras else {}
         plan = self.as_dict() | too

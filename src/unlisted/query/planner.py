@@ -6,23 +6,34 @@ one too: stored answers to it stay free.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import positive
 from unlisted.query import questions
-from unlisted.query.charging import Payer
+from unlisted.query.charging import Payer, require_payer
 from unlisted.query.choosing import AnyMechanism, Chosen, chosen_for
 from unlisted.query.data import Data
 from unlisted.query.plan import Plan
 from unlisted.tables.count_query import CountQuery
 
+AnyQuestion = TypeVar("AnyQuestion", bound=questions.Question)
+
 
 def plan_of(question: questions.Question, data: Data | None = None, account: Payer | None = None) -> Plan:
-    """Choose and calibrate a mechanism. An account counts ρ; without one the budget is spent at once."""
-    chosen = chosen_for(question, one_shot=account is None)
+    """Choose and calibrate a mechanism. An account counts ρ or μ²; without one the budget is spent at once."""
+    chosen = chosen_for(counted_for(question, account), one_shot=account is None)
     return make_plan(question.kind, question.counted, chosen, at_delta_of(question), data).paid_by(account)
+
+
+def counted_for(question: AnyQuestion, account: Payer | None) -> AnyQuestion:
+    """Return a question whose budget is to be added up as the account does that pays."""
+    payer = require_payer(account)
+    if payer is None or question.budget is None:
+        return question
+    return replace(question, budget=question.budget.counted_by(payer.accounting))
 
 
 def make_plan(kind: str, query: CountQuery, chosen: Chosen, at_delta: Fraction, data: Data | None) -> Plan:

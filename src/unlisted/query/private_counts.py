@@ -28,7 +28,7 @@ from unlisted.query.choosing import Chosen, bounded_histogram, gumbel_ranking, t
 from unlisted.query.data import Data, Rehearsal
 from unlisted.query.options import read_fetched, require_budget, require_items
 from unlisted.query.plan import Plan
-from unlisted.query.planner import at_delta_of, make_plan
+from unlisted.query.planner import at_delta_of, counted_for, make_plan
 from unlisted.query.questions import Fetch, Item, Question, RankingMethod, priced_by
 from unlisted.tables.count_query import CountQuery, item_names
 
@@ -95,9 +95,9 @@ class PrivateCounts:
         """
         counts = self._counts
         self._require_all("A histogram")
-        question = self._asked(questions.Histogram, budget=budget, noise=noise)
+        question = counted_for(self._asked(questions.Histogram, budget=budget, noise=noise), account)
         chosen = bounded_histogram(
-            require_budget(budget),
+            require_budget(question.budget),
             counts.sensitivity,
             question.noise,
             counts.minimum_count,
@@ -123,8 +123,9 @@ class PrivateCounts:
         """
         counts = self._counts
         fetched = self._within(read_fetched("fetch", fetch if fetch is not None else counts.fetched or 1000))
-        question = self._asked(questions.TopHistogram, budget=budget, fetch=fetched, noise=noise)
-        budgeted = require_budget(budget)
+        asked = self._asked(questions.TopHistogram, budget=budget, fetch=fetched, noise=noise)
+        question = counted_for(asked, account)
+        budgeted = require_budget(question.budget)
         chosen = top_histogram(budgeted, counts.sensitivity, fetched, question.noise, counts.ties)
         return self._plan(question, chosen).paid_by(account)
 
@@ -161,9 +162,8 @@ class PrivateCounts:
         declared = self._counts.fetched
         if fetch is None and declared is not None:
             fetch = declared
-        question = self._asked(
-            questions.Top, k=k, budget=budget, fetch=fetch, counts=counts, method=method, **each
-        )
+        asked = self._asked(questions.Top, k=k, budget=budget, fetch=fetch, counts=counts, method=method, **each)
+        question = counted_for(asked, account)
         if question.fetched is None:
             self._require_all("A ranking of all counts")
         else:

@@ -5,8 +5,8 @@ of help. Whatever offers questions is made from these fields or compared with th
 `asking.py`, the shell's options, the bodies of the HTTP API, the client, the console's form, the reference in the
 docs.
 
-The budget is one option in Python, `budget=ul.Budget(...)`, and is said as `epsilon`, `rho` and `delta` where only
-texts and numbers can be said: `Question.read` takes these, `Question.said` gives them back.
+The budget is one option in Python, `budget=ul.Budget(...)`, and is said as `epsilon`, `rho`, `mu_squared` and
+`delta` where only texts and numbers can be said: `Question.read` takes these, `Question.said` gives them back.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Question(ABC):
         budget = self.budget
         if budget is None:
             return {}
-        amounts = {"epsilon": budget.epsilon, "rho": budget.rho, "delta": budget.delta}
+        amounts = {name: getattr(budget, name) for name in AMOUNTS}
         return {name: amount for name, amount in amounts.items() if amount is not None}
 
 
@@ -332,7 +332,7 @@ class Top(_Counting):
     def _with_amounts(
         cls, told: dict[str, Any], amounts: Mapping[str, Any], account: Payer | None
     ) -> dict[str, Any]:
-        said = amounts.get("epsilon") or amounts.get("rho")
+        said = next((amounts[name] for name in AMOUNTS if name != "delta" and amounts.get(name)), None)
         each = told.pop("per_item_epsilon", None)
         if said is None and (each is not None or (account is not None and account.result_epsilon is not None)):
             return told | priced_by(account, each, amounts.get("delta"))

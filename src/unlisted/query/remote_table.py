@@ -18,6 +18,8 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from unlisted.errors import InvalidArgumentError
+from unlisted.noise.gaussian_accounting import read_kind
+from unlisted.privacy.accounting import ZCDP, Accounting
 from unlisted.query.asking import Askable
 from unlisted.query.charging import Bill, Deliver, Paid, Payer
 from unlisted.query.data import Data
@@ -145,6 +147,11 @@ class _RemoteAccount:
     def name(self) -> str:
         """The account's name."""
         return str(self.about["account"])
+
+    @property
+    def accounting(self) -> Accounting:
+        """What the account counts. A service of version 0.1 does not say it, and counts ρ."""
+        return read_kind(self.about.get("kind") or ZCDP.name)
 
     @property
     def result_epsilon(self) -> Fraction | None:

@@ -151,14 +151,17 @@ def plan_chart(plan: Plan) -> altair.LayerChart:
 
 
 def spending_chart(entries: list[dict[str, Any]]) -> altair.LayerChart:
-    """Draw what was spent over time: settled and forfeited ρ, added up for every account."""
+    """Draw what was spent over time: settled and forfeited ρ or μ², added up for every account."""
     alt = _altair()
     totals: dict[str, float] = {}
-    steps = []
+    steps, symbols = [], set[str]()
     for entry in entries:
         # An account begins with nothing spent; what it was opened with is not spent by that.
-        spent = {"settled": entry["rho"], "forfeited": entry["rho"], "opened": 0}.get(entry["kind"])
+        symbol = "ρ" if "rho" in entry else "μ²"
+        loss = entry["rho" if "rho" in entry else "mu_squared"]
+        spent = {"settled": loss, "forfeited": loss, "opened": 0}.get(entry["kind"])
         if entry["account"] is not None and spent is not None:
+            symbols.add(symbol)
             account = _as_data(entry["account"])
             totals[account] = totals.get(account, 0.0) + float(spent)
             steps.append({"time": entry["time"], "spent": totals[account], "account": account})
@@ -172,7 +175,7 @@ def spending_chart(entries: list[dict[str, Any]]) -> altair.LayerChart:
     when = f"UTC, {steps[0]['time'][:10]}" if short else None
     base = alt.Chart(alt.Data(values=steps)).encode(
         x=alt.X("time:T", title=when, axis=axis, scale=alt.Scale(type="utc")),
-        y=alt.Y("spent:Q", title="ρ spent"),
+        y=alt.Y("spent:Q", title=f"{' or '.join(sorted(symbols)) or 'ρ'} spent"),
         color=alt.Color("account:N"),
     )
     drawn = alt.layer(base.mark_line(interpolate="step-after"), base.mark_point(filled=True))

@@ -268,8 +268,10 @@ def as_text(release: Release, most: int | None = None) -> str:
 
 def guarantee_as_dict(guarantee: Guarantee, at_delta: Fraction) -> dict[str, Any]:
     """Return a guarantee as numbers for display: ρ and δ, and ε at a total δ, each rounded up."""
+    gaussian = {} if guarantee.mu_squared is None else {"mu_squared": shown_up(guarantee.mu_squared)}
     return {
         "rho": shown_up(guarantee.rho),
+        **gaussian,
         "delta": shown_up(guarantee.delta),
         "epsilon": shown_up(guarantee.epsilon(at_delta)),
         "at_delta": shown_up(at_delta),
@@ -278,15 +280,17 @@ def guarantee_as_dict(guarantee: Guarantee, at_delta: Fraction) -> dict[str, Any
 
 def spent_as_dict(spent: Guarantee) -> dict[str, Any]:
     """Return what an account was charged as numbers for display, each rounded up: what its ledger adds up."""
-    return {"rho": shown_up(spent.rho), "delta": shown_up(spent.delta)}
+    counted = {"rho": spent.rho} if spent.mu_squared is None else {"mu_squared": spent.mu_squared}
+    return {name: shown_up(amount) for name, amount in {**counted, "delta": spent.delta}.items()}
 
 
 def promises(release: Release) -> list[str]:
     """Say what a release promises and, where an account paid, what that account was charged: a line each."""
     lines = [promise(release.guarantee, release.at_delta)]
     if release.spent is not None:
-        rho, delta = short_up(release.spent.rho, 6), short_up(release.spent.delta, 3)
-        lines.append(f"Charged: ρ = {rho}, δ = {delta}.")
+        moved, delta = release.spent.mu_squared, short_up(release.spent.delta, 3)
+        counted = f"ρ = {short_up(release.spent.rho, 6)}" if moved is None else f"μ² = {short_up(moved, 6)}"
+        lines.append(f"Charged: {counted}, δ = {delta}.")
     return lines
 
 
@@ -294,7 +298,10 @@ def promise(guarantee: Guarantee, at_delta: Fraction) -> str:
     """Say a guarantee in one line, every number rounded up."""
     rho, epsilon = short_up(guarantee.rho, 6), short_up(guarantee.epsilon(at_delta), 6)
     delta, total = short_up(guarantee.delta, 3), short_up(at_delta, 3)
-    return f"Guarantee: {delta}-approximate {rho}-CDP, which is ({epsilon}, {total})-DP."
+    said = f"{rho}-CDP"
+    if guarantee.mu_squared is not None:
+        said = f"Gaussian DP with μ² = {short_up(guarantee.mu_squared, 6)}"
+    return f"Guarantee: {delta}-approximate {said}, which is ({epsilon}, {total})-DP."
 
 
 def shown_up(amount: Fraction) -> float:

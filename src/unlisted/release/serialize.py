@@ -86,16 +86,21 @@ def release_from_bytes(data: bytes, stamp: Mapping[str, Any] | None = None) -> R
 
 def _guarantee_as_text(guarantee: Guarantee) -> dict[str, Any]:
     direct = guarantee.direct
+    moved = guarantee.mu_squared
     return {
         "rho": str(guarantee.rho),
         "delta": str(guarantee.delta),
         "direct": None if direct is None else [str(direct.epsilon), str(direct.delta)],
+        **({} if moved is None else {"mu_squared": str(moved)}),
     }
 
 
 def _guarantee_from_text(text: dict[str, Any]) -> Guarantee:
     direct = text["direct"] and EpsilonDelta(*map(Fraction, text["direct"]))
-    return Guarantee(Fraction(text["rho"]), Fraction(text["delta"]), direct)
+    moved = text.get("mu_squared")
+    return Guarantee(
+        Fraction(text["rho"]), Fraction(text["delta"]), direct, None if moved is None else Fraction(moved)
+    )
 
 
 def _draws_not_made(header: Mapping[str, Any], rows: int) -> int:

@@ -8,7 +8,7 @@
     user = "user_id"
     items = ["query"]
     filters = ["day", "device"]
-    budget = { rho = 1, delta = 1e-6 }
+    budget = { epsilon = 1, delta = 1e-6 }        # or rho, or mu_squared for kind = "gaussian"
     items_per_user = 10
 
 A name that is not known is refused: a misspelt limit must not be no limit. A password does not belong into this
@@ -26,9 +26,12 @@ from pathlib import Path
 from typing import Any
 
 from unlisted.errors import InvalidArgumentError
+from unlisted.noise.gaussian_accounting import ACCOUNTINGS
+from unlisted.privacy.accounting import ZCDP
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import whole
 from unlisted.privacy.sensitivity import Adjacency
+from unlisted.query.options import AMOUNTS, read_budget
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,9 @@ class Offer:
     """A data set as analysts meet it: what may be counted, what may be filtered on, and within which bounds.
 
     `items_per_user` and `rows_per_item` stand in for what a question does not say. `budget` is the total that all
-    accounts share, and is written into the ledger when the service first starts. So is `shares_source`: that
-    another data set may have the same source. `failures` is how many questions of all accounts together may fail.
+    accounts share, and is written into the ledger when the service first starts. So is `kind`, what is added up,
+    and `shares_source`: that another data set may have the same source. `failures` is how many questions of all
+    accounts together may fail.
     """
 
     name: str
@@ -55,6 +59,7 @@ class Offer:
     description: str = ""
     failures: int | None = None
     shares_source: bool = False
+    kind: str = ZCDP.name
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,8 @@ def _offer(name: str, told: _Section) -> Offer:
         source=told.place("source"),
         user=told.text("user"),
         items=told.names("items"),
-        budget=Budget(rho=budget.take("rho"), delta=budget.take("delta")),
+        budget=_budget(budget),
+        kind=told.choice("kind", *ACCOUNTINGS),
         filters=told.names("filters"),
         table=told.text("table", None),
         types=told.take("types", None),
@@ -171,6 +177,10 @@ def _offer(name: str, told: _Section) -> Offer:
     if not offer.items:
         raise InvalidArgumentError(f"datasets.{name}.items", (), "the columns that may be counted, at least one")
     return offer
+
+
+def _budget(told: _Section) -> Budget:
+    return read_budget({name: told.take(name, None) for name in AMOUNTS})
 
 
 def _stream(name: str, told: _Section, datasets: Mapping[str, Offer]) -> StreamOffer:

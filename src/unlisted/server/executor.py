@@ -39,6 +39,7 @@ from unlisted.errors import (
     InvalidArgumentError,
     UnlistedError,
 )
+from unlisted.privacy.accounting import Accounting
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.query.charging import Bill, Deliver, Paid, Payer
 from unlisted.query.plan import Plan
@@ -250,6 +251,11 @@ class _Watched:
     def name(self) -> str:
         """The account's name."""
         return self.account.name
+
+    @property
+    def accounting(self) -> Accounting:
+        """What the account counts."""
+        return self.account.accounting
 
     @property
     def result_epsilon(self) -> Fraction | None:

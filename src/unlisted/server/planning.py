@@ -97,7 +97,7 @@ def check(asked: Asked, offer: Offer, columns: Mapping[str, ColumnType], most: i
     for name in ("k", "fetch"):
         if isinstance(said.get(name), int) and said[name] > most:
             raise InvalidArgumentError(name, said[name], f"at most {most:,} here")
-    for name in ("epsilon", "rho", "per_item_epsilon"):
+    for name in ("epsilon", "rho", "mu_squared", "per_item_epsilon"):
         _check_within(name, said.get(name), LEAST_EPSILON, LARGEST_EPSILON)
     _check_within("delta", said.get("delta"), LEAST_DELTA, Fraction(1, 2))
     for name in ("items_per_user", "rows_per_item"):

@@ -58,6 +58,7 @@ class DatasetView:
     account: str | None
     result_epsilon: str | None = None
     question_delta: str | None = None
+    kind: str | None = None
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,7 @@ class QueryService:
             account=paying,
             result_epsilon=terms.result_epsilon if terms else None,
             question_delta=terms.question_delta if terms else None,
+            kind=terms.kind if terms else None,
         )
 
     def streams(self, caller: Caller) -> list[StreamOffer]:
@@ -315,4 +317,4 @@ def _past(found: StoredRelease) -> PastRelease:
     paid = found.paid
     release = Release.from_bytes(paid.release, stamp=paid.stamp)
     when = datetime.fromisoformat(found.time)
-    return PastRelease(release, paid.number, paid.account, when, Amount.read(found.rho, found.delta))
+    return PastRelease(release, paid.number, paid.account, when, found.cost)

@@ -14,6 +14,7 @@ from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.rows import Page
 from unlisted.ledger.state import DatasetState
 from unlisted.ledger.terms import amount_of
+from unlisted.noise.gaussian_accounting import read_kind
 from unlisted.query.private_table import PrivateTable, table
 from unlisted.server.config import Config, Offer, StreamOffer
 from unlisted.server.observability import LOG
@@ -56,6 +57,7 @@ def _create(offer: Offer, ledger: Ledger) -> None:
         ledger.create_dataset(
             offer.name,
             budget=offer.budget,
+            kind=offer.kind,
             unit=offer.user,
             adjacency=offer.adjacency,
             source=source_name(offer.source, offer.table),
@@ -118,8 +120,9 @@ def _require_columns(offer: Offer) -> None:
 
 
 def _require_same(offer: Offer, held: DatasetState) -> None:
-    total = amount_of(offer.budget)
+    total = amount_of(offer.budget, read_kind(offer.kind))
     for argument, told, fixed in (
+        ("kind", offer.kind, held.kind),
         ("user", offer.user, held.unit),
         ("adjacency", offer.adjacency, held.adjacency),
         ("source", source_name(offer.source, offer.table), held.source),

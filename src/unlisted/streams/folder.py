@@ -31,6 +31,7 @@ from pathlib import Path
 
 from unlisted.errors import InvalidArgumentError, StreamError
 from unlisted.noise.keyed import TAG_BYTES, NoiseKey
+from unlisted.privacy.accounting import ZCDP
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.query.charging import Bill, Payer, require_payer
 from unlisted.release.release import Release
@@ -183,12 +184,12 @@ def create(path: Path, settings: Settings, account: Payer | None) -> None:
         with told("written"):
             beside.rename(path)
         make_entries_durable(path.absolute().parent)
-        return settings.to_bytes(), settings.mechanism.guarantee()
+        return settings.to_bytes(), _ceiling(settings, payer)
 
     try:
         _fill(beside, settings)
         with _unit_explained(settings):
-            paid = payer.pay(_bill(path, settings), deliver) if payer is not None else None
+            paid = payer.pay(_bill(path, settings, payer), deliver) if payer is not None else None
         if payer is None:
             deliver()
     finally:
@@ -213,7 +214,13 @@ def _fill(folder: Path, settings: Settings) -> None:
     replace_file(folder / "state", Saved.start(settings, key).to_bytes())
 
 
-def _bill(path: Path, settings: Settings) -> Bill:
+def _ceiling(settings: Settings, payer: Payer | None) -> Guarantee:
+    """Return what the stream costs, in what its account counts."""
+    accounting = ZCDP if payer is None else payer.accounting
+    return accounting.ceiling(settings.mechanism, settings.at_delta)
+
+
+def _bill(path: Path, settings: Settings, payer: Payer) -> Bill:
     """Return what the stream costs. A data set of users does not pay for events.
 
     Events of an hour and of a day are different units, and what protects one says little about the other.
@@ -226,7 +233,7 @@ def _bill(path: Path, settings: Settings) -> Bill:
         raise InvalidArgumentError("round_length", None, "given where an account pays for events", hint)
     asked = settings.to_bytes() + os.fsencode(path.absolute())
     return Bill(
-        ceiling=settings.mechanism.guarantee(),
+        ceiling=_ceiling(settings, payer),
         question=hashlib.sha256(asked).hexdigest(),
         unit=settings.protected,
         adjacency="add_remove",

@@ -26,7 +26,7 @@ from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram
 from unlisted.mechanisms.continual.label_table import Column
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey, Tags
-from unlisted.noise.on_counts import noise_price
+from unlisted.noise.on_counts import noise_mu_squared, noise_price
 from unlisted.privacy.calibrate import Calibrated, Family, calibrate
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.numbers import whole
@@ -93,6 +93,12 @@ class RunningHistogram(ContinualHistogram):
         squares = most_squares(self.rounds_per_unit, self.steps, self.every)
         # A count that moves by r·Δ∞ costs as much as r² counts that move by Δ∞: ρ goes by squares.
         return noise_price(self.law, items * squares, self.sensitivity.count)
+
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002
+        """Return the μ² of those nodes: it goes by squares too, and no more counts move than their squares."""
+        items = self.sensitivity.require_items("A running histogram")
+        moved = items * most_squares(self.rounds_per_unit, self.steps, self.every)
+        return noise_mu_squared(self.law, moved, self.sensitivity.count)
 
     def escape(self) -> Fraction:
         """Bound from above the chance that a label only one unit holds is shown in any release.

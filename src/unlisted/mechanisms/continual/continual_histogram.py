@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal
@@ -72,6 +72,14 @@ class ContinualHistogram(ABC):
     @abstractmethod
     def price(self) -> Guarantee:
         """Return what the draws cost that a unit moves."""
+
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002 - no ranking draws here
+        """Return the μ² that the whole stream costs, at the δ of `guarantee()`; None where none is proved."""
+        return None
+
+    def full_guarantee(self) -> Guarantee:
+        """Return `guarantee()` with its μ² beside it."""
+        return replace(self.guarantee(), mu_squared=self.mu_squared())
 
     @abstractmethod
     def escape(self) -> Fraction:

@@ -225,6 +225,9 @@ class CorrelatedPrice:
         squares = most_squares(self.recursion, unit.steps, unit.sensitivity.count, unit.rounds, unit.every)
         return Guarantee(unit.items * squares / (2 * self.variance), Fraction(0))
 
+    def mu_squared(self, draws: int | None = None) -> None:
+        """Return that no μ² is proved: the draws' centres are functions of what came before."""
+
     def escape(self) -> Fraction:
         """Bound from above the chance that a label only one unit holds is shown, or that a draw is inexact."""
         unit = self.unit

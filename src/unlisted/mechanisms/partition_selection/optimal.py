@@ -25,6 +25,7 @@ from unlisted.mechanisms.lazy_tail import SELDOM
 from unlisted.mechanisms.mechanism import PERCENTS, Accuracy, AllCounts, Answer, Description, Mechanism
 from unlisted.noise.bernoulli import Bounds, binomial, subset
 from unlisted.noise.bits import Bits, fresh_bits
+from unlisted.noise.gaussian_dp import mu_squared_of_epsilon_up, range_of_mu_squared_down
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.convert import rho_of_epsilon_up
 from unlisted.privacy.encoding import Notation
@@ -79,7 +80,7 @@ class OptimalLabels(Mechanism[BoundedCounts | CountProfile]):
         epsilon = budget.epsilon
         if epsilon is None:
             coordinates = _coordinates(sensitivity)
-            epsilon = coordinates * _epsilon_of_rho((budget.rho or 0) / Fraction(coordinates))
+            epsilon = coordinates * _epsilon_of(budget, coordinates)
         found = cls(epsilon, budget.delta, sensitivity)
         return Calibrated(found, f"{found.even} users have an even chance, {found.certain} are certain")
 
@@ -105,6 +106,10 @@ class OptimalLabels(Mechanism[BoundedCounts | CountProfile]):
         """Return the ceiling of what a release costs; it is also what each one costs."""
         rho = _coordinates(self.sensitivity) * rho_of_epsilon_up(self.one_epsilon)
         return Guarantee(rho, self.delta, EpsilonDelta(self.epsilon, self.delta))
+
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002
+        """Return the μ² of labels each of which is (ε₁, δ₁)-DP."""
+        return _coordinates(self.sensitivity) * mu_squared_of_epsilon_up(self.one_epsilon)
 
     def chance(self, users: int) -> Fraction:
         """Return the exact chance that a label of so many users is released."""
@@ -206,6 +211,14 @@ class OptimalLabels(Mechanism[BoundedCounts | CountProfile]):
 def _coordinates(sensitivity: Sensitivity) -> int:
     """Return the most labels that differ between neighbours, each by one user."""
     return sensitivity.sides * sensitivity.require_items("A selection of labels")
+
+
+def _epsilon_of(budget: Budget, coordinates: int) -> Fraction:
+    """Return about the largest ε of one label inside a budget that is said in what adds up."""
+    if budget.mu_squared is not None:
+        # (ε, δ)-DP is priced as a draw of range 2ε.
+        return round_down(range_of_mu_squared_down(budget.mu_squared / coordinates) / 2, _EPSILON_DIGITS)
+    return _epsilon_of_rho((budget.rho or 0) / Fraction(coordinates))
 
 
 def _epsilon_of_rho(rho: Fraction) -> Fraction:

@@ -86,8 +86,7 @@ class LabelSelection(Mechanism[WeightOracle]):
             return Fraction(1)
         lowered = epsilon + log_down(1 - escape)
         if len(self.rounds) > 1:
-            moved = sum((one.mu_squared for one in self.rounds), Fraction(0))
-            return min(Fraction(1), escape + normal_delta_up(moved, lowered))
+            return min(Fraction(1), escape + normal_delta_up(self.mu_squared(), lowered))
         # Of a user's labels a part is new, and the rest moves: the worst part, not the sum of two worst cases.
         all_new = log_up(1 / (1 - escape))
 
@@ -103,11 +102,14 @@ class LabelSelection(Mechanism[WeightOracle]):
 
     @cached_property
     def _guarantee(self) -> Guarantee:
-        rho = sum((one.mu_squared for one in self.rounds), Fraction(0)) / 2
-        promised = Guarantee(rho, self.escape())
+        promised = Guarantee(self.mu_squared() / 2, self.escape())
         if self.at_epsilon is None:
             return promised
         return replace(promised, direct=EpsilonDelta(self.at_epsilon, self.delta_at(self.at_epsilon)))
+
+    def mu_squared(self, draws: int | None = None) -> Fraction:  # noqa: ARG002
+        """Return how far one user moves the weights of all rounds, in standard deviations, squared."""
+        return sum((one.mu_squared for one in self.rounds), Fraction(0))
 
     def draw(self, oracle: WeightOracle, bits: Bits) -> pa.Array:
         """Draw round by round, and leave out of each what came out before; the last is taken out too."""

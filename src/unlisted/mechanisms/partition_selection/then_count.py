@@ -96,7 +96,7 @@ class FindThenCount(Mechanism[WeightOracle]):
         search = RoundsSearch(budget, weighing, "hints", one_shot, LABELS_SHARE)
         found = search.proved(search.best_exponent(), build)
         threshold = f"{float(round_up(Fraction(found.selection.last.threshold, UNIT), 6)):.6g}"
-        way = "by ρ" if budget.epsilon is None else "by its exact δ" if one_shot else "by ρ converted"
+        way = "by its exact δ" if one_shot and budget.epsilon is not None else search.way
         labels, sizes, counts = (f"{float(share):.0%}" for share in (LABELS_SHARE, SIZES_SHARE, COUNTS_SHARE))
         shares = f"{labels} of ρ finds labels, {sizes} says how many of them users have, {counts} counts"
         return Calibrated(found, f"{shares}; threshold {threshold} in the last of 3 rounds, {way}")
@@ -124,10 +124,10 @@ class FindThenCount(Mechanism[WeightOracle]):
         """What the counts cost: a user moves them by a vector of squared length D1, and noise grows with D1."""
         return self.protects().sides / (2 * self.counts_variance)
 
-    def mu_squared(self) -> Fraction:
+    def mu_squared(self, draws: int | None = None) -> Fraction:  # noqa: ARG002
         """Bound from above how far one user moves everything, in standard deviations of normal noise, squared."""
         sides = self.protects().sides
-        labels = sum((one.mu_squared for one in self.selection.rounds), Fraction(0))
+        labels = self.selection.mu_squared()
         sizes = mu_squared_of_gaussian_counts_up(self.sizes_variance, sides, sides)
         # At D1 = 1 and the coarsest grain whole-number noise is farthest from normal noise.
         least = self.counts_law(1, self.grain).variance
@@ -254,6 +254,10 @@ class FoundTop(Mechanism[WeightOracle]):
     def guarantee(self) -> Guarantee:
         """Return the ceiling of what a release costs; it is also what each one costs."""
         return self.found.guarantee()
+
+    def mu_squared(self, draws: int | None = None) -> Fraction:  # noqa: ARG002
+        """Return the μ² of all that is found and counted: the cut costs nothing, and saves nothing."""
+        return self.found.mu_squared()
 
     def release(self, oracle: WeightOracle, bits: Bits | None = None) -> Answer:
         """Find and count, and keep the first k; `stopped` says that there were fewer."""

@@ -134,6 +134,7 @@ class Guarantee(BaseModel):
     """
 
     rho: float
+    mu_squared: float | None = Field(None, description="The μ² of Gaussian DP, where the account counts it.")
     delta: float
     epsilon: float
     at_delta: float
@@ -163,9 +164,13 @@ class Stamp(BaseModel):
 
 
 class Spent(BaseModel):
-    """What the account was charged, rounded up: of a ranking that ended early, less than its guarantee."""
+    """What the account was charged, rounded up: of a ranking that ended early, less than its guarantee.
 
-    rho: float
+    It is `rho`, or `mu_squared` where the account counts that.
+    """
+
+    rho: float | None = None
+    mu_squared: float | None = None
     delta: float
 
 
@@ -204,9 +209,10 @@ class StreamReleaseBody(StreamBody):
 
 
 class AmountBody(BaseModel):
-    """ρ and δ as exact decimals."""
+    """What is counted, `rho` or `mu_squared`, and δ, as exact decimals."""
 
-    rho: str
+    rho: str | None = None
+    mu_squared: str | None = None
     delta: str
 
 
@@ -243,6 +249,7 @@ class DatasetBody(BaseModel):
     account: str | None = Field(description="The account that pays for this key's questions.")
     result_epsilon: str | None = Field(description="The ε of one result, if the account was opened with one.")
     question_delta: str | None = Field(description="The δ of one question, if the account was opened with one.")
+    kind: str | None = Field(description="What the account adds up: the ρ of `zcdp`, or the μ² of `gaussian` DP.")
 
 
 class FailuresBody(BaseModel):
@@ -258,6 +265,7 @@ class BalanceBody(BaseModel):
 
     account: str
     dataset: str
+    kind: str = Field(description="What is added up: the ρ of `zcdp`, or the μ² of `gaussian` DP.")
     closed: bool
     total: AmountBody
     spent: AmountBody
@@ -265,6 +273,9 @@ class BalanceBody(BaseModel):
     left: AmountBody = Field(description="What a next question may cost: the least of account, period, data set.")
     spent_epsilon: dict[str, float]
     dataset_left: AmountBody
+    more_like_last: int | None = Field(
+        description="About how many more questions like the account's last fit now; null before the first."
+    )
     failures: FailuresBody
     dataset_frozen: bool = Field(description="Whether too many questions of all accounts together have failed.")
     period: dict[str, Any] | None = None
@@ -279,7 +290,8 @@ class EntryBody(BaseModel):
     kind: str
     account: str | None
     reservation: int | None
-    rho: str
+    rho: str | None = None
+    mu_squared: str | None = None
     delta: str
     body: dict[str, Any]
 
@@ -315,13 +327,12 @@ def dataset_body(view: DatasetView) -> dict[str, Any]:
 
 def past_body(past: ReleaseSummary) -> dict[str, Any]:
     """Return a past release without its rows."""
-    rho, delta = past.cost.texts
     return {
         "entry": past.entry,
         "account": past.account,
         "time": past.time.isoformat(timespec="seconds"),
         "guarantee": past.guarantee,
-        "spent": {"rho": rho, "delta": delta},
+        "spent": past.cost.as_dict(),
         "plan": past.plan,
     }
 

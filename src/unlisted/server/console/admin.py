@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from unlisted.errors import AccessError, InvalidArgumentError
 from unlisted.ledger.declarations import shared_warning
-from unlisted.privacy.guarantee import Budget
+from unlisted.query.options import read_budget
 from unlisted.server.console.budget import standing_of
 from unlisted.server.console.visits import Form, Sent, Signed, SignedIn
 from unlisted.server.query_service import QueryService
@@ -42,7 +42,9 @@ def change(visit: Signed, verb: str, sent: Sent) -> Response:
 def _open_account(service: QueryService, sent: Form) -> dict[str, str]:
     # A ledger would open an unknown data set along with the account.
     dataset, account = _offered(service, sent), _given(sent, "account")
-    budget = Budget(rho=_given(sent, "rho"), delta=_given(sent, "delta"))
+    counted = service.ledger.dataset(dataset).accounting.option
+    said = {"epsilon": sent.one("epsilon"), counted: sent.one("loss"), "delta": _given(sent, "delta")}
+    budget = read_budget({name: text for name, text in said.items() if text})
     failures = _number(sent, "failures") if sent.one("failures") else None
     service.ledger.open(account, dataset=dataset, budget=budget, failures=failures)
     return {"done": f"The account {account} is open on {dataset}."}

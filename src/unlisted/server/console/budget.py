@@ -17,6 +17,7 @@ from unlisted.ledger.amounts import Amount
 from unlisted.ledger.entries import Entry
 from unlisted.ledger.rows import Page
 from unlisted.ledger.state import Balance, DatasetState, Failures
+from unlisted.privacy.accounting import ZCDP
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.release.charts import spending_chart
 from unlisted.server.console.charts import picture
@@ -45,14 +46,17 @@ class Part:
 class Standing:
     """Where an account stands, within the data set that it shares with others.
 
-    `left` is the least of what account, period and data set still allow: what a next question may cost.
+    `symbol` names what is counted, ρ or μ². `left` is the least of what account, period and data set still allow:
+    what a next question may cost.
     """
 
     account: str
     closed: bool
-    rho: Part
+    symbol: str
+    loss: Part
     delta: Part
-    left: Guarantee
+    left: Amount
+    more_like_last: int | None
     failures: Failures
     dataset_frozen: bool
 
@@ -61,32 +65,42 @@ class Standing:
         """Whether too many questions failed, of the account or of all accounts together."""
         return self.failures.frozen or self.dataset_frozen
 
-    def after(self, cost: Guarantee) -> Guarantee | None:
+    def cost(self, ceiling: Guarantee) -> Amount:
+        """Return what a question costs, in what the account counts."""
+        return Amount.charge(ceiling, self.left.accounting)
+
+    def after(self, ceiling: Guarantee) -> Amount | None:
         """Return what is left when a cost is taken out; None if it does not fit."""
-        amount = Amount.charge(cost)
-        left = Amount.allowance(self.left.rho, self.left.delta)
-        return (left - amount).guarantee() if amount.fits(left) else None
+        cost = self.cost(ceiling)
+        return self.left - cost if cost.fits(self.left) else None
+
+    def more_like(self, ceiling: Guarantee) -> int | None:
+        """Return how many such questions fit; None if it costs nothing."""
+        return self.cost(ceiling).times_in(self.left)
 
 
 def standing_of(balance: Balance) -> Standing:
     """Return where an account stands."""
-    account, left = balance.account, balance.left.guarantee()
-    total, gone = account.terms.total.guarantee(), (account.used + account.reserved).guarantee()
+    account, left = balance.account, balance.left
+    parts = zip(account.terms.total.exact, (account.used + account.reserved).exact, left.exact, strict=True)
+    loss, delta = (Part(*one) for one in parts)
     return Standing(
         account=account.name,
         closed=account.closed,
-        rho=Part(total.rho, gone.rho, left.rho),
-        delta=Part(total.delta, gone.delta, left.delta),
+        symbol=account.terms.accounting.symbol,
+        loss=loss,
+        delta=delta,
         left=left,
+        more_like_last=balance.more_like_last,
         failures=account.failures,
         dataset_frozen=balance.dataset.failures.frozen,
     )
 
 
 def dataset_part(dataset: DatasetState) -> Part:
-    """Return where the ρ stands that all accounts of a data set share."""
+    """Return where the ρ or μ² stands that all accounts of a data set share."""
     gone = dataset.used + dataset.reserved
-    return Part(dataset.total.guarantee().rho, gone.guarantee().rho, dataset.left.guarantee().rho)
+    return Part(dataset.total.exact[0], gone.exact[0], dataset.left.exact[0])
 
 
 router = APIRouter()
@@ -102,6 +116,7 @@ class Book:
     """What happened to one data set's budget, as far as the visitor may see it."""
 
     name: str
+    symbol: str
     shared: Part | None
     failures: Failures | None
     accounts: list[Standing]
@@ -130,8 +145,10 @@ def _book(visit: SignedIn, name: str, before: int | None = None) -> Book:
     balances = service.balances(caller, name) if caller.is_admin else [service.balance(caller, name)]
     newest = Page(_MOST_ENTRIES + 1, before=before, newest_first=True)
     entries = service.history(caller, name, newest)
+    symbol = entries[0].amount.accounting.symbol if entries else ZCDP.symbol
     return Book(
         name=name,
+        symbol=symbol,
         shared=dataset_part(balances[0].dataset) if balances else None,
         # How often others failed is for whoever can do something about it.
         failures=balances[0].dataset.failures if balances and caller.is_admin else None,
@@ -148,18 +165,19 @@ def _spending(visit: SignedIn, name: str, balances: list[Balance]) -> Markup | N
     steps = [entry.as_dict() for entry in reversed(visit.service.history(visit.caller, name, drawn))]
     if len(steps) < 2:
         return None
+    counted = "rho" if "rho" in steps[0] else "mu_squared"
     shown: dict[str, Fraction] = {}
     for step in steps:
-        shown[step["account"]] = shown.get(step["account"], Fraction(0)) + Fraction(step["rho"])
-    used = {one.account.name: one.account.used.guarantee().rho for one in balances}
-    before = {account: rho - shown.get(account, Fraction(0)) for account, rho in used.items()}
+        shown[step["account"]] = shown.get(step["account"], Fraction(0)) + Fraction(step[counted])
+    used = {one.account.name: one.account.used.exact[0] for one in balances}
+    before = {account: loss - shown.get(account, Fraction(0)) for account, loss in used.items()}
     first = [
-        {"time": steps[0]["time"], "kind": "settled", "account": account, "rho": float(rho)}
-        for account, rho in before.items()
-        if rho > 0
+        {"time": steps[0]["time"], "kind": "settled", "account": account, counted: float(loss)}
+        for account, loss in before.items()
+        if loss > 0
     ]
-    return picture(spending_chart([*first, *steps]), _said(name))
+    return picture(spending_chart([*first, *steps]), _said(name, "ρ" if counted == "rho" else "μ²"))
 
 
-def _said(name: str) -> str:
-    return f"The ρ that was spent on {name}, added up over time for each account. The table below has each step."
+def _said(name: str, symbol: str) -> str:
+    return f"The {symbol} that was spent on {name}, added up over time for each account; the table has each step."

@@ -26,6 +26,7 @@ NOT_IN_THE_FORM = {
     "items": "the columns are boxes to tick, and stand beside the texts",
     "adjacency": "the owner of a data set decides whom it protects",
     "rho": "the form asks for ε",
+    "mu_squared": "the form asks for ε",
     "per_item_epsilon": "the account that pays knows it, if it was opened with results and questions",
 }
 """Options that the form does not have, and why."""

@@ -144,6 +144,7 @@ class ChangesBetween:
         self._account = account
         self._change = change
         self.name = account.name
+        self.accounting = account.accounting
         self.result_epsilon = account.result_epsilon
         self.question_delta = account.question_delta
 
