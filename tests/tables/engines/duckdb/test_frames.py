@@ -202,15 +202,15 @@ class TestPandas:
     def test_a_column_of_objects_is_text_whatever_it_holds(self) -> None:
         pandas = installed("pandas")
         day, number = datetime.date(2024, 2, 29), uuid.UUID(int=7)
-        values = ["x", 1, 1.5, True, day, number, decimal.Decimal("2.50"), "\ud800"]
-        nothing = [None, float("nan"), pandas.NaT, pandas.NA, b"x", [1], object(), decimal.Decimal("sNaN")]
+        values = ["x", 1, 1.5, True, day, number, decimal.Decimal("2.50"), [1], "\ud800"]
+        nothing = [None, float("nan"), pandas.NaT, pandas.NA, b"x", {1}, object(), decimal.Decimal("sNaN")]
         frame = pandas.DataFrame(
             {"user": range(len(values + nothing)), "item": pandas.Series(values + nothing, dtype=object)}
         )
         found = table(frame, user="user")
         assert found.columns()["item"] is ColumnType.TEXT
         assert set(all_counts(found, question("item"))) == {
-            ("x",), ("1",), ("1.5",), ("True",), (str(day),), (str(number),), ("2.50",),
+            ("x",), ("1",), ("1.5",), ("True",), (str(day),), (str(number),), ("2.50",), ("[1]",),
         }  # fmt: skip
 
     @pytest.mark.parametrize("column", ["user", "item"])
@@ -270,3 +270,45 @@ class TestPandas:
         pandas = installed("pandas")
         with pytest.raises(InvalidArgumentError, match="a data frame"):
             table(pandas.Series(["a"]), user="user")
+
+
+class TestWhatPandasHoldsBesides:
+    """Periods, intervals, lists and an index: handled, or refused before anything is spent."""
+
+    def test_periods_and_intervals_are_texts(self) -> None:
+        pandas = installed("pandas")
+        months = pandas.period_range("2025-11", periods=3, freq="M").insert(3, pandas.NaT)
+        frame = pandas.DataFrame(
+            {"user": range(4), "month": months, "age": pandas.cut([1, 5, 15, 99], [0, 10, 20])}
+        )
+        source = table(frame, user="user")
+        assert all_counts(source, question("month")) == {("2025-11",): 1, ("2025-12",): 1, ("2026-01",): 1}
+        assert all_counts(source, question("age")) == {("(0, 10]",): 2, ("(10, 20]",): 1}
+        assert all_counts(source, question("age", where="month = '2025-11'")) == {("(0, 10]",): 1}
+
+    def test_lists_are_texts_and_no_users(self) -> None:
+        pandas, numpy = installed("pandas"), installed("numpy")
+        itself: list[Any] = []
+        itself.append(itself)
+        lists = [["a", 1], ["a", 1], ("é", None), numpy.array([1, 2]), itself, [object()]]
+        frame = pandas.DataFrame({"user": range(6), "tags": pandas.Series(lists, dtype=object)})
+        assert all_counts(table(frame, user="user"), question("tags")) == {
+            ('["a", 1]',): 2,
+            ('["é", null]',): 1,
+            ("[1, 2]",): 1,
+            ("[null]",): 1,
+        }
+        assert all_counts(table(frame, user="tags"), question("user")) == {}
+
+    @pytest.mark.parametrize("levels", [["user"], ["day", "user"]])
+    def test_a_named_index_is_a_column(self, levels: list[str]) -> None:
+        pandas = installed("pandas")
+        rows = pandas.DataFrame({"user": [1, 2, 2], "day": ["a", "b", "b"], "item": ["x", "x", "y"]})
+        source = table(rows.set_index(levels), user="user")
+        assert {"user", "item"} <= set(source.columns())
+        assert all_counts(source, question("item")) == {("x",): 2, ("y",): 1}
+
+    def test_a_column_goes_before_an_index_of_its_name(self) -> None:
+        pandas = installed("pandas")
+        rows = pandas.DataFrame({"user": [1, 2], "item": ["x", "y"]}, index=pandas.Index([7, 7], name="user"))
+        assert all_counts(table(rows, user="user"), question("item", items_per_user=1)) == {("x",): 1, ("y",): 1}

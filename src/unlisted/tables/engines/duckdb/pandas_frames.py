@@ -81,12 +81,18 @@ def _rows(frame: Any, columns: list[str], user: str | None) -> pa.Table:
 
 def _column(series: Any, said: Callable[[object], str | None]) -> pa.Array | pa.ChunkedArray:
     """Return a column of a frame, NaN as null; Python objects, periods and intervals as text."""
-    values = series.dtype.categories if hasattr(series.dtype, "categories") else series
+    is_categorical = hasattr(series.dtype, "categories")
+    values = series.dtype.categories if is_categorical else series
     if str(values.dtype).startswith(_SPOKEN):
-        return pa.array((_spoken(value) for value in series), pa.large_string())
-    if _holds_objects(values):
-        return pa.array((said(value) for value in series), pa.large_string())
-    return pa.array(series, from_pandas=True)
+        said = _spoken
+    elif not _holds_objects(values):
+        return pa.array(series, from_pandas=True)
+    texts = pa.array((said(value) for value in values), pa.large_string())
+    if not is_categorical:
+        return texts
+    # As the categories say themselves: where a row is missing, pandas shows the others of a column otherwise.
+    codes = np.asarray(series.cat.codes if hasattr(series, "cat") else series.codes, dtype=np.int64)
+    return texts.take(pa.array(codes, mask=codes < 0))
 
 
 def _spoken(value: object) -> str | None:

@@ -78,5 +78,7 @@ def _format_named(path: str, kind: str) -> tuple[str, ...]:
     for format_ in FORMATS:
         if kind in format_:
             return format_
+    if not kind and not Path(path).exists():
+        raise InvalidArgumentError("source", path, "a file or a folder that exists")
     told = f"What a file holds is told by the end of its name: {_KNOWN}, or compressed text such as .csv.gz."
     raise InvalidArgumentError("source", path, "a file of a known kind", _STRANGERS.get(kind, told))

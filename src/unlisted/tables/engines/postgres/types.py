@@ -12,7 +12,7 @@ is every type that is not listed here, a type of an extension that happens to be
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -143,9 +143,10 @@ class PostgresColumn:
             return _short(column, self.plain())
         if self.kind is ColumnType.FLOAT:
             return f"CASE WHEN {column} = 0 THEN 0 ELSE {self.plain()} END"
-        if self.type_name == "timestamptz":
-            # One moment is one user, whatever clocks say: in autumn they say the same twice.
-            return replace(self, kind=ColumnType.INSTANT).plain()
+        if self.zone is not None:
+            # One moment is one user, whatever clocks say: in autumn they say the same twice. Texts of it are read.
+            moment = within_calendar(f"CAST({column} AS TIMESTAMPTZ)", "TIMESTAMPTZ")
+            return f'CAST({moment} AS VARCHAR) COLLATE "C"'
         if self.type_name in _SAME_TEXT:
             return self.plain()
         raise no_user(self.name, _WAYS_OUT.get(self.type_name, _ANY_WAY_OUT).format(column))
