@@ -362,6 +362,16 @@ def test_json_columns_are_the_keys_of_the_first_line_and_what_is_declared(tmp_pa
     assert all_counts(source, question("item", where="age = 30")) == {("x",): 1}
 
 
+def test_a_key_that_is_no_text_is_no_column(tmp_path: Path) -> None:
+    """It could not even be named in a message."""
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(rb'{"\ud800": 1, "user": "a", "item": "i"}' + b"\n" + GOOD_LINES)
+    assert list(table(path, user="user").columns()) == ["user", "item"]
+    with pytest.raises(InvalidArgumentError) as refused:
+        table(path, user="nobody").columns()
+    assert str(refused.value).encode()
+
+
 def test_a_json_array_is_refused_with_the_way_out(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text('[{"user": 1, "item": "x"}]')

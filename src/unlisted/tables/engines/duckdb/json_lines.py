@@ -79,7 +79,12 @@ class JsonLines(TextFiles):
             value = json.loads(first)
         except (ValueError, RecursionError):
             return ()
-        return tuple(key for key in value if key) if isinstance(value, dict) else ()
+        return tuple(key for key in value if _is_name(key)) if isinstance(value, dict) else ()
+
+
+def _is_name(key: str) -> bool:
+    """Return whether a key can be asked about: it is not empty, and holds no half of a character."""
+    return key != "" and not any("\ud800" <= sign <= "\udfff" for sign in key)
 
 
 def without_long_lines(file: str, folder: Path, longest: int) -> str:
