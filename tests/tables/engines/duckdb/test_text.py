@@ -376,6 +376,16 @@ def test_only_columns_that_a_question_reads_can_drop_a_row(tmp_path: Path, name:
     assert all_counts(source, question("item", where="Datum IS NULL")) == left
 
 
+def test_a_key_that_is_no_text_is_no_column(tmp_path: Path) -> None:
+    """It could not even be named in a message."""
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(rb'{"\ud800": 1, "user": "a", "item": "i"}' + b"\n" + GOOD_LINES)
+    assert list(table(path, user="user").columns()) == ["user", "item"]
+    with pytest.raises(InvalidArgumentError) as refused:
+        table(path, user="nobody").columns()
+    assert str(refused.value).encode()
+
+
 def test_compressed_json_lines_are_read(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl.gz"
     path.write_bytes(gzip.compress(GOOD_LINES))

@@ -83,7 +83,7 @@ class Json(TextFiles):
             raise self.refusal("It cannot be opened.") from None
         except (ValueError, RecursionError):
             return ()
-        return tuple(key for key in value if key) if isinstance(value, dict) else ()
+        return tuple(key for key in value if _is_name(key)) if isinstance(value, dict) else ()
 
     def _first(self, file: str) -> str:
         """Return the first line that is not empty, of an array the first element."""
@@ -94,6 +94,11 @@ class Json(TextFiles):
             return next(filter(str.strip, io.StringIO(begin)), "{}")
         lines = as_lines(begin[at : at + _STEP].encode() for at in range(0, len(begin), _STEP))
         return next(filter(str.strip, _whole_lines(lines)), "{}")
+
+
+def _is_name(key: str) -> bool:
+    """Return whether a key can be asked about: it is not empty, and holds no half of a character."""
+    return key != "" and not any("\ud800" <= sign <= "\udfff" for sign in key)
 
 
 def _whole_lines(pieces: Iterable[bytes]) -> Iterator[str]:
