@@ -49,6 +49,26 @@ TABLES = (
 )
 
 
+def cut(rows: Rows, items_per_user: int) -> Path:
+    """Return a file of the same users with at most so many items each, of which every bound up to it is true."""
+    path = FOLDER / f"cut-{rows.name}-{items_per_user}.parquet"
+    if not path.exists():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        with duckdb.connect() as connection:
+            source = rows.relation()
+            if isinstance(source, str):
+                connection.read_parquet(source).create_view("source")
+            else:
+                connection.register("source", source)
+            connection.sql(f"""
+                COPY (
+                  SELECT "user", item FROM (SELECT DISTINCT "user", "{rows.item}" AS item FROM source)
+                  QUALIFY row_number() OVER (PARTITION BY "user" ORDER BY hash("user", item)) <= {items_per_user}
+                ) TO '{path}' (FORMAT parquet)
+            """)
+    return path
+
+
 def bounded(rows: Rows, items_per_user: int) -> Path:
     """Return the file of a table's counts within a bound, written now if it was not there."""
     path = FOLDER / f"bounded-{rows.name}-{items_per_user}.parquet"

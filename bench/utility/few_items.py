@@ -19,9 +19,8 @@ from bench.measure import print_header
 from bench.utility.bounded_tables import TABLES, bounded
 from numpy.typing import NDArray
 
-from unlisted.mechanisms.hidden_coin import COIN_BITS
+from unlisted.mechanisms.boundary_coin import COIN_BITS
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
-from unlisted.mechanisms.threshold_coin import CoinHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 from unlisted.noise.discrete_laplace import DiscreteLaplace
@@ -53,14 +52,10 @@ class Side:
         return self.chance * float(passing.sum()), self.chance * float(passing @ np.abs(noise))
 
 
-def sides_of_histogram(mechanism: ThresholdHistogram, lowered: float = 0.0) -> list[Side]:
-    masses = _masses(mechanism.law)
+def sides_of_histogram(mechanism: ThresholdHistogram) -> list[Side]:
+    masses, lowered = _masses(mechanism.law), mechanism.lowered / 2**COIN_BITS
     sides = [Side(1 - lowered, masses, mechanism.threshold)]
     return [*sides, Side(lowered, masses, mechanism.threshold - 1)] if lowered else sides
-
-
-def sides_of_coin(mechanism: CoinHistogram) -> list[Side]:
-    return sides_of_histogram(mechanism.histogram, mechanism.lowered / 2**COIN_BITS)
 
 
 def sides_of_truncated(mechanism: TruncatedHistogram) -> list[Side]:
@@ -113,6 +108,17 @@ class Counts:
                 labels, errors = labels + times * chance, errors + times * error
         return labels, errors / labels if labels else 0.0
 
+    def right(self, sides: list[Side]) -> float:
+        """Return the expected number of labels that are shown with a count right to within a tenth."""
+        certain = max(side.threshold + len(side.masses) // 2 for side in sides) + 1
+        right = 0.0
+        for count, times in zip(self.values.tolist(), self.labels.tolist(), strict=True):
+            for side in sides:
+                noise = np.arange(len(side.masses)) - len(side.masses) // 2
+                good = (min(count, certain) + noise > side.threshold) & (np.abs(noise) <= count / 10)
+                right += times * side.chance * float(side.masses[good].sum())
+        return right
+
     def chosen(self, chance: Callable[[int], float]) -> float:
         """Return the expected number of labels chosen without counts."""
         return math.fsum(n * chance(c) for c, n in zip(self.values.tolist(), self.labels.tolist(), strict=True))
@@ -122,10 +128,9 @@ def row(counts: Counts, bound: int, budget: Budget) -> str:
     """Return one line of the table."""
     users = Sensitivity(bound)
     today = ThresholdHistogram.for_budget(budget, users).mechanism
-    coin = CoinHistogram.for_budget(budget, users).mechanism
     truncated = TruncatedHistogram.for_budget(budget, users).mechanism
     optimal = OptimalLabels.for_budget(budget, users).mechanism
-    ways = (sides_of_histogram(today), sides_of_coin(coin), sides_of_truncated(truncated))
+    ways = (sides_of_histogram(today), sides_of_histogram(today.with_coin(budget)), sides_of_truncated(truncated))
     cells = [f"{labels:,.1f}, ±{error:.2f}" for labels, error in map(counts.expected, ways)]
     best = counts.chosen(lambda count: float(optimal.chance(count)))
     return f"| {counts.name} | {bound} | {' | '.join(cells)} | {best:,.1f} |"
@@ -149,7 +154,7 @@ def main() -> None:
     asked = parser.parse_args()
     budget = Budget(epsilon=asked.epsilon, delta=asked.delta)
     print_header("Labels shown and mean error of their bounded counts, expected")
-    print("| table | items | ThresholdHistogram | CoinHistogram | TruncatedHistogram | OptimalLabels, no counts |")
+    print("| table | items | ThresholdHistogram | with a coin | TruncatedHistogram | OptimalLabels, no counts |")
     print("| :--- | ---: | ---: | ---: | ---: | ---: |")
     for name in asked.tables:
         for bound in BOUNDS:

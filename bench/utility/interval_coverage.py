@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from unlisted.mechanisms.boundary_coin import share_of
 from unlisted.noise import intervals
 from unlisted.privacy.guarantee import Budget
 from unlisted.query.planner import plan_of
@@ -21,16 +22,19 @@ COUNTS = (70, 90, 107, 120, 140, 170, 200, 400)
 def coverage() -> str:
     plan = plan_of(Histogram(items=("item",), items_per_user=10, budget=Budget(epsilon=1, delta="1e-8")))
     law, threshold, half = plan.mechanism.law, plan.mechanism.threshold, plan.accuracy.half_width
+    lowered = share_of(plan.mechanism.lowered)
     lines = [
         "| bounded count | appears | mean value shown | plain ± holds it | `low`–`high` holds it "
         "| mean `low` | mean `high` |",
         "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for count in COUNTS:
-        shown = np.arange(threshold + 1, max(threshold, count) + 12 * half)
+        # A value at the threshold is shown where the coin of its label lowers it.
+        shown = np.arange(threshold, max(threshold, count) + 12 * half)
         chance = law.survival(shown - count) - law.survival(shown - count + 1)
+        chance[0] *= lowered
         appears, given = chance.sum(), chance / chance.sum()
-        low, high = intervals.given_shown(law, threshold, shown)
+        low, high = intervals.given_shown(law, threshold, shown, lowered=lowered)
         plain_low, plain_high = intervals.plain(law, shown)
         plain = given[(plain_low <= count) & (count <= plain_high)].sum()
         held = given[(low <= count) & (count <= high)].sum()

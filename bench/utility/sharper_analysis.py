@@ -13,7 +13,7 @@ import math
 from unlisted.privacy import survey
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.search import lowest_point
-from unlisted.query.planner import calibrated
+from unlisted.query.choosing import chosen_for
 from unlisted.query.questions import Histogram
 
 EPSILON, DELTA = 1.0, 1e-8
@@ -27,7 +27,7 @@ def thresholds() -> str:
     for items in (1, 3, 10, 30, 100):
         budget = Budget(epsilon=str(EPSILON), delta=str(DELTA))
         question = Histogram(items=("item",), items_per_user=items, budget=budget, noise="gaussian")
-        account, once = (calibrated(question, one_shot=one_shot).mechanism.threshold for one_shot in (False, True))
+        account, once = (chosen_for(question, one_shot=one_shot).mechanism.threshold for one_shot in (False, True))
         lines.append(f"| {items} | {_survey(items):.1f} | {account} | {once} | {_exact(items):.1f} |")
     return "\n".join(lines)
 

@@ -45,14 +45,12 @@ def by_delta() -> str:
 def by_noise() -> str:
     def row(items: int) -> list[object]:
         laplace, gaussian, chosen = (_histogram(items, "1", noise=n) for n in ("laplace", "gaussian", "auto"))
-        name = "Laplace" if chosen.mechanism == laplace.mechanism else "Gaussian"
-        return [
-            items,
-            *(f"{_needed(plan)[0]}, ±{plan.accuracy.half_width:,}" for plan in (laplace, gaussian)),
-            name,
-        ]
+        names = {laplace.mechanism: "Laplace", gaussian.mechanism: "Gaussian"}
+        name = names.get(chosen.mechanism, "Laplace that ends")
+        cells = (f"{_needed(plan)[0]}, ±{plan.accuracy.half_width:,}" for plan in (laplace, gaussian, chosen))
+        return [items, *cells, name]
 
-    head = ["items per user", "Laplace: users, error", "Gaussian: users, error", "`auto` takes"]
+    head = ["items per user", "Laplace: users, error", "Gaussian: users, error", "`auto`: users, error", "takes"]
     return markdown(head, (row(items) for items in (1, 2, 3, 5, 10, 20, 50)))
 
 
@@ -135,7 +133,8 @@ def _histogram(
 
 
 def _top(k: int, epsilon: str, fetch: int | None = None) -> Plan:
-    return plan_of(Top(items=("item",), k=k, budget=Budget(epsilon=epsilon, delta=DELTA), fetch=fetch))
+    budget = Budget(epsilon=epsilon, delta=DELTA)
+    return plan_of(Top(items=("item",), k=k, budget=budget, fetch=fetch, method="gumbel"))
 
 
 def _needed(plan: Plan) -> list[str]:

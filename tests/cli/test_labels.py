@@ -110,7 +110,6 @@ def test_the_table_says_how_many_users_a_value_needs(rows: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "--items-per-user is missing: it must be given"),
         (("--items-per-user", 0), "--items-per-user = 0"),
         (("--items-per-user", 1_000_001), "--items-per-user = 1000001"),
         (("--items-per-user", 3, "--method", "best"), "'best' is not one of"),
@@ -169,17 +168,23 @@ class TestRankings:
         assert "95 % interval for the count of all users" in done.text.splitlines()[0]
         assert done.text.splitlines()[1].split() == ["dish", "rank", "count", "low", "high"]
 
+    def test_a_long_ranking_needs_no_bound_and_its_counts_come_with_it(self, rows: Path) -> None:
+        found = json.loads(unlisted("top", rows, *SHELL, "-k", 200, "--counts", "--format", "json").data)
+        assert found["plan"]["mechanism"] == "found_top_k"
+        assert list(found["rows"][0]) == ["dish", "rank", "count", "low", "high"]
+        assert not found["complete"]
+
     def test_auto_is_what_python_takes(self) -> None:
         words = ("--items-per-user", 3, *PRICE, "--format", "json")
-        for k, mechanism in ((1, "top_k"), (200, "label_ranking")):
+        for k, mechanism in ((1, "top_k"), (200, "found_top_k")):
             plan = json.loads(unlisted("preview", "top", "-k", k, *words).data)["plan"]
             assert plan["mechanism"] == mechanism
-            assert "(labels first, taken if" in plan["reason"]
+            assert "(found first, taken if" in plan["reason"]
 
     @pytest.mark.parametrize(
         ("words", "said"),
         [
-            (("--method", "labels"), "--items-per-user is missing"),
+            (("--method", "find", "--fetch", 10), "--fetch = 10"),
             (("--method", "labels", "--items-per-user", 3, "--fetch", 10), "--fetch = 10"),
             (("--method", "labels", "--items-per-user", 3, "--count", "rows", "--rows-per-item", 2), "--count = "),
             (("--method", "peeling"), "'peeling' is not one of"),

@@ -28,10 +28,9 @@ from unlisted.mechanisms.partition_selection.from_counts import CountedLabels as
 from unlisted.mechanisms.partition_selection.one_round import LabelRound as WeightedRound
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels as OptimalSelection
 from unlisted.mechanisms.partition_selection.rounds import LabelSelection as WeightedSelection
-from unlisted.mechanisms.partition_selection.then_count import FindThenCount
+from unlisted.mechanisms.partition_selection.then_count import FindThenCount, FoundTop
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking as SelectThenRank
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
-from unlisted.mechanisms.threshold_coin import CoinHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
@@ -187,8 +186,8 @@ def histogram(
     return ThresholdHistogram(_law(**scale), threshold, Sensitivity(items, count, adjacency), minimum_count)
 
 
-def coin_histogram(lowered: int = 2**62, **knobs: object) -> CoinHistogram:
-    return CoinHistogram(histogram(**knobs), lowered)
+def coin_histogram(lowered: int = 2**62, **knobs: object) -> ThresholdHistogram:
+    return replace(histogram(**knobs), lowered=lowered)
 
 
 def truncated(
@@ -212,6 +211,10 @@ def top_histogram(
     **scale: object,
 ) -> TopHistogram:
     return TopHistogram(_law(**scale), threshold, fetched, Sensitivity(items, count, adjacency), ties)
+
+
+def coin_top_histogram(lowered: int = 2**62, **knobs: object) -> TopHistogram:
+    return replace(top_histogram(**knobs), lowered=lowered)
 
 
 def top_k(
@@ -262,6 +265,10 @@ def find_then_count(
     counts_variance: object = 4, sizes_variance: object = 4, grain: int = 64, **knobs: object
 ) -> FindThenCount:
     return FindThenCount(hinted_selection(**knobs), sizes_variance, counts_variance, grain)
+
+
+def found_top(k: object = 30, counts: bool = True, **knobs: object) -> FoundTop:
+    return FoundTop(find_then_count(**knobs), k, counts)
 
 
 def optimal(epsilon: object = 1, delta: object = "1e-6", items: object = 1) -> OptimalSelection:
@@ -409,6 +416,26 @@ SUBJECTS = [
         saturates_at=LARGEST_COUNT // 64,
     ),
     Subject(
+        "the first k of labels, then their counts",
+        found_top,
+        noisy=found_top(k=20, threshold=30, variance=25),
+        quiet=found_top(variance="0.01", counts_variance="0.005", sizes_variance="0.5"),
+        knobs=SELECTION | {"k": Knob((1, 2, 20), "same", "same")},
+        ask=_weighed,
+        weighs=True,
+        saturates_at=LARGEST_COUNT // 64,
+    ),
+    Subject(
+        "the first k of labels, without their counts",
+        lambda **knobs: found_top(counts=False, **knobs),
+        noisy=found_top(k=20, counts=False, threshold=30, variance=25),
+        quiet=found_top(counts=False, variance="0.01", counts_variance="0.005", sizes_variance="0.5"),
+        knobs={"k": Knob((1, 2, 20), "same", "same")},
+        ask=_weighed,
+        has_counts=False,
+        weighs=True,
+    ),
+    Subject(
         "ThresholdHistogram with Laplace noise",
         histogram,
         noisy=histogram(scale=3),
@@ -435,11 +462,11 @@ SUBJECTS = [
         cut_off_is_priced=True,
     ),
     Subject(
-        "CoinHistogram",
+        "ThresholdHistogram with a boundary coin",
         coin_histogram,
         noisy=coin_histogram(scale=3),
         quiet=coin_histogram(scale="0.01"),
-        knobs=HISTOGRAM | LAPLACE,
+        knobs=HISTOGRAM | LAPLACE | {"lowered": Knob((0, 1, 2**63, 2**64 - 1), "same", "rises")},
         cut_off_is_priced=True,
     ),
     Subject(
@@ -457,6 +484,15 @@ SUBJECTS = [
             "adjacency": Knob(("add_remove", "replace"), "falls", "same"),
         },
         cut_off_is_priced=True,
+    ),
+    Subject(
+        "TopHistogram with a boundary coin",
+        coin_top_histogram,
+        noisy=coin_top_histogram(scale=3, items=1),
+        quiet=coin_top_histogram(scale="0.01", items=1),
+        knobs=TOP | LAPLACE | {"lowered": Knob((1, 2**63, 2**64 - 1), "same", "rises")},
+        fetched=FETCHED,
+        has_threshold=True,
     ),
     Subject(
         "TopHistogram with Laplace noise",

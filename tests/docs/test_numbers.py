@@ -115,7 +115,7 @@ def test_a_table_of_kept_data_that_was_edited_is_found(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     (docs / "data").mkdir(parents=True)
     shutil.copy(DOCS / "make_figures.py", docs)
-    shutil.copy(DOCS / "data" / "labels.csv", docs / "data")
+    (docs / "data" / "labels.csv").write_text("table,items,counts\nnpm_owner_words,100,1381\n", encoding="utf-8")
     text = "<!-- data: labels.csv -->\n\n<!-- end of data -->\n"
     (docs / "labels.md").write_text(text, encoding="utf-8")
     assert run_script("make_figures.py", "--check", docs=docs).returncode == 1

@@ -22,7 +22,6 @@ from tests.statistical.goodness import accepts, as_numbers, g_test, rejects
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.threshold_coin import CoinHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
@@ -36,17 +35,16 @@ REACH = 45
 
 def coin(
     law: object, threshold: int, sensitivity: Sensitivity = ONE, share: float = 0.5, **more: object
-) -> CoinHistogram:
-    return CoinHistogram(ThresholdHistogram(law, threshold, sensitivity, **more), int(share * 2**64))
+) -> ThresholdHistogram:
+    return ThresholdHistogram(law, threshold, sensitivity, **more, lowered=int(share * 2**64))
 
 
-def world_of(mechanism: CoinHistogram, largest: int, share: float | None = None, lower: int = 0) -> CoinWorld:
-    histogram = mechanism.histogram
+def world_of(mechanism: ThresholdHistogram, largest: int, share: float | None = None, lower: int = 0) -> CoinWorld:
     share = mechanism.lowered / 2**64 if share is None else share
-    masses = written_out(mass_of(histogram.law), REACH)
-    threshold = histogram.threshold - lower
+    masses = written_out(mass_of(mechanism.law), REACH)
+    threshold = mechanism.threshold - lower
     sides = (Side(1 - share, masses, threshold), Side(share, masses, threshold - 1))
-    return CoinWorld(sides, Window(threshold, largest + REACH), histogram.minimum_count)
+    return CoinWorld(sides, Window(threshold, largest + REACH), mechanism.minimum_count)
 
 
 def good_part(world: CoinWorld, own: Histogram, other: Histogram) -> np.ndarray:
@@ -80,13 +78,13 @@ MECHANISMS = [
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
-def test_it_keeps_its_promise_on_all_neighbours(mechanism: CoinHistogram) -> None:
+def test_it_keeps_its_promise_on_all_neighbours(mechanism: ThresholdHistogram) -> None:
     pairs = all_pairs(world_of(mechanism, 3), 3, mechanism.sensitivity)
     assert breaches(pairs, mechanism.guarantee()) == []
 
 
-@pytest.mark.parametrize("mechanism", [one for one in MECHANISMS if one.histogram.minimum_count == 1][:3], ids=str)
-def test_a_larger_share_or_a_lower_threshold_breaks(mechanism: CoinHistogram) -> None:
+@pytest.mark.parametrize("mechanism", [one for one in MECHANISMS if one.minimum_count == 1][:3], ids=str)
+def test_a_larger_share_or_a_lower_threshold_breaks(mechanism: ThresholdHistogram) -> None:
     share = mechanism.lowered / 2**64
     more = world_of(mechanism, 3, share=share + 0.05)
     assert breaches(all_pairs(more, 3, mechanism.sensitivity), mechanism.guarantee()) != []
@@ -108,7 +106,8 @@ class TestBudgets:
         "budget", [Budget(epsilon=1, delta="1e-8"), Budget(rho="0.02", delta="1e-6")], ids=str
     )
     def test_delta_is_used_up_and_not_exceeded(self, items: int, noise: str, budget: Budget) -> None:
-        found = CoinHistogram.for_budget(budget, Sensitivity(items), noise).mechanism
+        today = ThresholdHistogram.for_budget(budget, Sensitivity(items), noise).mechanism
+        found = today.with_coin(budget)
         promised = found.guarantee()
         assert budget.allows(promised)
         used = promised.delta if budget.epsilon is None or promised.direct is None else promised.direct.delta
@@ -116,34 +115,26 @@ class TestBudgets:
         # One coin in a thousand more would be too much.
         more = dataclasses.replace(found, lowered=found.lowered + 2**54)
         assert not budget.allows(more.guarantee())
-        # The mechanism without the coin is the one of today.
-        today = ThresholdHistogram.for_budget(budget, Sensitivity(items), noise).mechanism
-        assert found.histogram == today
+        assert dataclasses.replace(found, lowered=0) == today
         assert today.threshold - 1 < found.mean_threshold < today.threshold
 
     def test_reference_values(self) -> None:
         """Laplace noise of scale 1: T = 19 at δ = 1e-8, of which it alone would use 4.1e-9."""
-        found = CoinHistogram.for_budget(Budget(epsilon=1, delta="1e-8"), ONE).mechanism
+        budget = Budget(epsilon=1, delta="1e-8")
+        found = ThresholdHistogram.for_budget(budget, ONE).mechanism.with_coin(budget)
         higher, lower = (math.exp(-t) / (1 + math.exp(-1)) for t in (19, 18))
-        assert found.histogram.threshold == 19
+        assert found.threshold == 19
         assert found.lowered / 2**64 == pytest.approx((1e-8 - higher) / (lower - higher), rel=1e-12)
         assert found.guarantee().direct is not None
         assert found.guarantee().direct.delta <= Fraction("1e-8")
-
-    def test_auto_takes_the_lower_one_on_the_mean(self) -> None:
-        budget, three = Budget(epsilon=1, delta="1e-8"), Sensitivity(3)
-        found = CoinHistogram.for_budget(budget, three)
-        both = [CoinHistogram.for_budget(budget, three, noise).mechanism for noise in ("laplace", "gaussian")]
-        assert found.mechanism == min(both, key=lambda one: one.mean_threshold)
-        assert "lowest threshold on the mean, 51.77" in found.reason
 
 
 REPEATS = 1500
 
 
-def outcome_law(mechanism: CoinHistogram, **wrong: float) -> dict[tuple, float]:
+def outcome_law(mechanism: ThresholdHistogram, **wrong: float) -> dict[tuple, float]:
     """Every answer on TINY, values pooled from three above the threshold on."""
-    world, last = world_of(mechanism, 4, **wrong), mechanism.histogram.threshold + 3
+    world, last = world_of(mechanism, 4, **wrong), mechanism.threshold + 3
     rows = []
     for count in TINY.values():
         row: dict[int, float] = {}
@@ -199,12 +190,14 @@ class TestRefusals:
     def test_the_lowest_threshold_is_not_lowered(self) -> None:
         with pytest.raises(InvalidArgumentError, match="lowest there is"):
             coin(DiscreteLaplace(1), 1)
-        CoinHistogram(ThresholdHistogram(DiscreteLaplace(1), 1, ONE), 0)
+        budget = Budget(epsilon=8, delta="0.4")
+        lowest = ThresholdHistogram(DiscreteLaplace("0.2"), 1, ONE)
+        assert lowest.with_coin(budget) == lowest
 
     @pytest.mark.parametrize("lowered", [-1, 2**64, 0.5, None])
     def test_a_share_is_a_whole_number_below_all(self, lowered: object) -> None:
         with pytest.raises(InvalidArgumentError, match="lowered"):
-            CoinHistogram(ThresholdHistogram(DiscreteLaplace(1), 9, ONE), lowered)
+            ThresholdHistogram(DiscreteLaplace(1), 9, ONE, lowered=lowered)
 
     @pytest.mark.parametrize(
         "counts",

@@ -376,3 +376,10 @@ def test_wide_noise_is_drawn_without_a_table() -> None:
     lazily = CountProfile(BoundedCounts([], [], ONE), {mechanism.reach: 40}, lambda counts, ranks: pa.array(ranks))
     passed = Counter(len(mechanism.release(lazily, bits)) for _ in range(5))
     assert sum(passed) > 0
+
+
+def test_noise_that_reaches_far_has_a_plan_too() -> None:
+    """The width of an interval is found by doubling, which must end where tails are flat for a long way."""
+    expected = histogram(1, "1e-8", Sensitivity(100)).accuracy()
+    assert expected.half_width == 300
+    assert 1700 < expected.needed[50] < 1800

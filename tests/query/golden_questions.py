@@ -70,12 +70,23 @@ def questions() -> Iterator[tuple[str, str, Any, dict[str, Any]]]:
         yield f"top {money} all", "top", "dish", {**budget, "k": 5, "fetch": "all", "items_per_user": 3}
         yield f"top {money} labels", "top", "dish", {**budget, "k": 5, "method": "labels", "items_per_user": 30}
         yield f"histogram {money} find then count", "histogram", "dish", budget
+        yield f"histogram {money} 2 items", "histogram", "dish", {**budget, "items_per_user": 2}
+        yield f"top {money} by find", "top", "dish", {**budget, "k": 200}
+        yield f"top {money} counts by find", "top", "dish", {**budget, "k": 200, "counts": True}
+        yield f"top {money} long", "top", "dish", {**budget, "k": 200, "items_per_user": 10}
+        yield f"labels {money} without a bound", "labels", "dish", budget
     yield "replace find then count", "histogram", "dish", {**BUDGETS["(1, 1e-8)"], "adjacency": "replace"}
     yield "optimal", "labels", "dish", {**BUDGETS["(1, 1e-8)"], "items_per_user": 1, "method": "optimal"}
     yield "two columns", "histogram", ["dish", "place"], {**BUDGETS["(1, 1e-8)"], "items_per_user": 2}
     yield "no bound", "top_histogram", "dish", {**BUDGETS["(1, 1e-8)"], "fetch": 10}
     yield "each draw", "top", "dish", {**EACH, "k": 20}
     yield "an account's price", "top", "dish", {"k": 20, "account": Payer()}
+    yield (
+        "1 item on an account",
+        "histogram",
+        "dish",
+        {**BUDGETS["rho 0.05"], "items_per_user": 1, "account": Payer()},
+    )
     yield "on an account", "histogram", "dish", {**BUDGETS["(1, 1e-8)"], "items_per_user": 10, "account": Payer()}
     yield (
         "labels on an account",

@@ -13,7 +13,8 @@ import unlisted as ul
 from unlisted.ledger.ledger import Ledger
 from unlisted.mechanisms.partition_selection.then_count import FindThenCount
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
-from unlisted.query.planner import ITEMS_LOOKED_AT
+from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
+from unlisted.query.options import ITEMS_LOOKED_AT
 
 ONE = ul.Budget(epsilon=1, delta="1e-8")
 
@@ -21,6 +22,27 @@ ONE = ul.Budget(epsilon=1, delta="1e-8")
 def test_a_bound_still_means_algorithm_1() -> None:
     assert isinstance(asked().histogram("dish", budget=ONE).mechanism, FindThenCount)
     assert isinstance(asked().histogram("dish", budget=ONE, items_per_user=10).mechanism, ThresholdHistogram)
+
+
+def test_a_method_says_it_whatever_the_bound() -> None:
+    found = asked().histogram("dish", budget=ONE, items_per_user=20, method="find")
+    assert isinstance(found.mechanism, FindThenCount)
+    assert found.as_dict()["items_looked_at"] == 20
+    assert found.as_dict()["items_per_user"] is None
+    with pytest.raises(ul.InvalidArgumentError, match="needs a bound on how many"):
+        asked().histogram("dish", budget=ONE, method="threshold")
+    for wrong in ({"count": "rows", "rows_per_item": 2}, {"noise": "laplace"}):
+        with pytest.raises(ul.InvalidArgumentError, match="with method='find'"):
+            asked().histogram("dish", budget=ONE, items_per_user=20, method="find", **wrong)
+
+
+def test_users_of_one_to_three_items_get_noise_that_ends() -> None:
+    for budget in (ONE, ul.Budget(epsilon=3, delta="1e-6")):
+        kinds = [type(asked().histogram("dish", budget=budget, items_per_user=n).mechanism) for n in range(1, 6)]
+        assert kinds == [TruncatedHistogram] * 3 + [ThresholdHistogram] * 2
+    for noise in ("laplace", "gaussian"):
+        named = asked().histogram("dish", budget=ONE, items_per_user=1, noise=noise)
+        assert isinstance(named.mechanism, ThresholdHistogram)
 
 
 def test_common_values_come_out_with_their_counts_and_the_planted_one_does_not() -> None:
@@ -37,6 +59,7 @@ def test_common_values_come_out_with_their_counts_and_the_planted_one_does_not()
     assert said["items_per_user"] is None
     assert said["items_looked_at"] == ITEMS_LOOKED_AT == 100
     assert said["shares_of_rho"] == {"labels": 0.7, "sizes": 0.01, "counts": 0.29}
+    assert said["shares_of_rounds"] == [0.014, 0.14, 0.546]
     assert said["released_too"]["user_sizes"]
 
 

@@ -19,7 +19,8 @@ from unlisted.ledger.account import Account
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.ledger import Ledger
 from unlisted.privacy.sensitivity import Adjacency
-from unlisted.query.planner import COUNTS_ARE_BETTER, LABELS_ARE_BETTER, calibrated, plan_of
+from unlisted.query.choosing import COUNTS_ARE_BETTER, FINDING_IS_BETTER, chosen_for
+from unlisted.query.planner import plan_of
 from unlisted.query.questions import LabelMethod, Labels, RankingMethod, Top
 
 ONE = ul.Budget(epsilon=1, delta="1e-8")
@@ -67,7 +68,7 @@ class TestLabels:
             by_counts, by_coins, by_weights = (of_labels(items, how, budget).accuracy.needed[50] for how in ways)
             better: LabelMethod = "optimal" if by_coins <= by_counts else "counts"
             if min(by_coins, by_counts) >= COUNTS_ARE_BETTER * by_weights:
-                better = "sips"
+                better = "hints"
             chosen = of_labels(items, "auto", budget)
             assert chosen.mechanism == of_labels(items, better, budget).mechanism
             # Whoever reads the plan can check the rule.
@@ -76,21 +77,21 @@ class TestLabels:
             assert (f"{by_coins:,} by a coin for each label" in chosen.reason) == (by_coins <= by_counts)
             assert chosen.reason in str(chosen)
             taken.add(better)
-        assert taken == {"optimal", "sips"}
+        assert taken == {"optimal", "hints"}
 
     def test_auto_does_not_let_an_account_pay_for_coins(self) -> None:
         """ε at once is cheap in ε and dear in ρ."""
         question = Labels(items=("item",), items_per_user=1, budget=ONE)
-        once, paid = (calibrated(question, one_shot=one_shot) for one_shot in (True, False))
-        counts = calibrated(replace(question, method="counts"), one_shot=False)
+        once, paid = (chosen_for(question, one_shot=one_shot) for one_shot in (True, False))
+        counts = chosen_for(replace(question, method="counts"), one_shot=False)
         assert once.mechanism == of_labels(1, "optimal").mechanism
         assert paid.mechanism == counts.mechanism
-        assert "coin" not in paid.reason
+        assert "by a coin for each label" not in paid.reason
 
     def test_auto_does_without_coins_that_would_need_too_many_users(self) -> None:
         with pytest.raises(ul.InvalidArgumentError, match="few, so that 65,536 users suffice"):
             of_labels(10_000, "optimal")
-        assert of_labels(10_000).mechanism == of_labels(10_000, "sips").mechanism
+        assert of_labels(10_000).mechanism == of_labels(10_000, "hints").mechanism
 
     def test_users_of_few_items_are_told_to_lift_more(self) -> None:
         plan = of_labels(10)
@@ -130,24 +131,23 @@ class TestLabels:
 class TestRankings:
     def test_auto_finds_labels_first_where_they_need_far_less_weight_than_counts_need_users(self) -> None:
         taken = set()
-        for k, items in product((5, 200), (3, 100)):
+        for k, items in product((5, 200), (3, 100, None)):
             chosen = ranked(k, items)
-            gumbel, first = ranked(k, items, "gumbel"), ranked(k, items, "labels")
+            gumbel, first = ranked(k, items, "gumbel"), ranked(k, items, "find")
             users, weights = gumbel.accuracy.needed[95], first.accuracy.at_best
             assert weights is not None
-            better = first if users > LABELS_ARE_BETTER * weights[95] else gumbel
+            better = first if users > FINDING_IS_BETTER * weights[95] else gumbel
             assert chosen == replace(better, reason=chosen.reason)
             # Whoever reads the plan can check the rule.
             assert f"{users:,} users above the first count left out" in chosen.reason
             assert f"a weight of {weights[95]:,} " in chosen.reason
             assert chosen.reason in str(chosen)
             taken.add(chosen.as_dict()["mechanism"])
-        assert taken == {"top_k", "label_ranking"}
+        assert taken == {"top_k", "found_top_k"}
 
     @pytest.mark.parametrize(
         "how",
         [
-            {"items_per_user": None},
             {"fetch": 1000},
             {"fetch": "all"},
             {"count": "rows", "rows_per_item": 2},
@@ -158,10 +158,27 @@ class TestRankings:
     )
     def test_a_question_that_leaves_no_choice_is_ranked_by_gumbel_noise(self, how: dict[str, Any]) -> None:
         asked_for = {"k": 200, "items_per_user": 3, "budget": ONE}
-        assert asked().top("dish", **asked_for).as_dict()["mechanism"] == "label_ranking"
+        assert asked().top("dish", **asked_for).as_dict()["mechanism"] == "found_top_k"
         plan = asked().top("dish", **(asked_for | how))
         assert plan == asked().top("dish", method="gumbel", **(asked_for | how))
         assert plan.as_dict()["mechanism"] == "top_k"
+
+    @pytest.mark.parametrize("counts", [False, True])
+    def test_the_first_of_what_is_found_is_a_ranking(self, counts: bool) -> None:
+        release = top(k=3, method="find", counts=counts)
+        assert [(row["dish"], row["rank"]) for row in release.rows] == [("soup", 1), ("bread", 2), ("curry", 3)]
+        assert release.complete is True
+        assert ("count" in release.rows[0]) == counts
+        assert ("released_too" in release.plan) == counts
+        for row in release.rows if counts else ():
+            assert row["low"] <= row["count"] <= row["high"]
+        short = top(k=9, method="find", counts=counts)
+        assert (len(short), short.complete) == (4, False)
+
+    def test_labels_that_are_found_first_need_no_bound_either(self) -> None:
+        plan = ranked(5, None, "labels")
+        assert plan == ranked(5, 100, "labels")
+        assert plan.as_dict()["items_per_user"] == 100
 
     @pytest.mark.parametrize("counts", [False, True])
     def test_a_ranking_by_labels_is_what_a_ranking_is(self, counts: bool) -> None:
@@ -278,12 +295,24 @@ class TestAccounts:
         with pytest.raises(ul.InvalidArgumentError, match="The labels have a price of their own: give a budget"):
             asked().top("dish", method="labels", **how)
 
+    def test_the_first_of_what_is_found_is_charged_in_full(self, account: Account) -> None:
+        plan = asked().top("dish", k=2, budget=BUDGET, method="find", account=account)
+        assert "charged for the draws" not in str(plan)
+        assert len(plan.run()) == 2
+        assert account.balance().account.used == Amount.charge(plan.guarantee)
+
     def test_a_refusal_does_not_promise_results_that_labels_would_cost(self, book: Ledger) -> None:
         account = book.open("ads", dataset="kitchen", budget=ul.Budget(rho="0.001", delta="1e-6"))
         plan = asked().top("dish", k=3, budget=BUDGET, items_per_user=BOUND, method="labels", account=account)
         with pytest.raises(ul.BudgetRefusedError) as refusal:
             plan.run()
         assert "more results" not in str(refusal.value)
+
+
+def test_labels_need_no_bound() -> None:
+    told: dict[str, Any] = {"items": ("item",), "budget": ONE}
+    assert plan_of(Labels(**told)) == of_labels(100)
+    assert plan_of(Labels(**told)).as_dict()["mechanism"] == "hinted_label_rounds"
 
 
 def test_a_plan_is_the_same_with_and_without_a_source() -> None:

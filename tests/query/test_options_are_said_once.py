@@ -85,7 +85,7 @@ def test_http_has_every_option_but_what_the_owner_decides() -> None:
 
 def test_the_form_has_every_option_but_those_it_says_why_not() -> None:
     said = {name for kind in EVERYWHERE for name in own_options(kind)} | set(AMOUNTS)
-    assert set(_blank()) == (said - set(NOT_IN_THE_FORM)) | {"question", "ranking"}
+    assert set(_blank()) == (said - set(NOT_IN_THE_FORM)) | {"question", "ranking", "counting"}
 
 
 @pytest.mark.parametrize("kind", EVERYWHERE)

@@ -25,7 +25,7 @@ NAMES = {
     "histogram": "threshold_histogram",
     "top_histogram": "top_histogram",
     "top": "top_k",
-    "labels": "label_rounds",
+    "labels": "hinted_label_rounds",
 }
 FROM_THE_LARGEST = ("top_histogram", "top")
 

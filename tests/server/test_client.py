@@ -40,7 +40,10 @@ def test_the_plan_is_the_one_a_table_would_give(searches: RemoteTable, sources: 
     before, account = book.history(), book.account("ads-searches")
     table = ul.table(sources / "searches.parquet", user="user")
     pairs = [
-        (searches.top("query", k=3, budget=BUDGET), table.top("query", k=3, budget=BUDGET)),
+        (
+            searches.top("query", k=3, budget=BUDGET),
+            table.top("query", k=3, budget=BUDGET, account=account),
+        ),
         (
             searches.histogram("query", budget=BUDGET, where="device = 'phone'"),
             table.histogram("query", budget=BUDGET, items_per_user=1, where="device = 'phone'", account=account),
@@ -62,9 +65,12 @@ def test_the_plan_is_the_one_a_table_would_give(searches: RemoteTable, sources: 
     ]
     pairs += [
         (
-            searches.top("query", k=3, budget=BUDGET, items_per_user=2, method=method, counts=counts),
-            table.top("query", k=3, budget=BUDGET, items_per_user=2, method=method, counts=counts),
+            searches.top("query", k=k, budget=BUDGET, items_per_user=2, method=method, counts=counts),
+            table.top(
+                "query", k=k, budget=BUDGET, items_per_user=2, method=method, counts=counts, account=account
+            ),
         )
+        for k in (3, 300)
         for method in get_args(RankingMethod)
         for counts in (False, True)
     ]

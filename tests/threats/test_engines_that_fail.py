@@ -96,6 +96,24 @@ def test_a_disk_too_full_for_what_does_not_fit_into_memory(
             assert account.ledger.history()[-1].kind == "settled"
 
 
+@pytest.mark.parametrize("where", [None, "other = 'x'", "other = 'nobody'"])
+def test_a_damaged_page(where: str | None, tmp_path: Path) -> None:
+    """Whether it is read depends on the columns that a question reads, and on no row: nothing is passed over."""
+    path = tmp_path / "rows.parquet"
+    names = [f"u{number}" for number in range(100)]
+    rows = pa.table({"user": names, "item": names, "other": ["x"] * 100})
+    pq.write_table(rows, path, use_dictionary=False, compression="none")
+    written = bytearray(path.read_bytes())
+    at = pq.read_metadata(path).row_group(0).column(1).data_page_offset
+    written[at : at + 12] = b"\xff" * 12
+    path.write_bytes(written)
+    source = ul.table(path, user="user")
+    with an_account(tmp_path) as account:
+        fails_charged(source.histogram("item", budget=BUDGET, items_per_user=2, where=where), account)
+        other = source.histogram("other", budget=BUDGET, items_per_user=2, where=where)
+        assert other.paid_by(account).run().complete
+
+
 @pytest.fixture
 def server(postgres_url: str) -> Iterator[psycopg.Connection[Any]]:
     with psycopg.connect(postgres_url, autocommit=True) as connection:

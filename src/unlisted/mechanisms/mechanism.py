@@ -227,7 +227,10 @@ class Mechanism(ABC, Generic[Counts]):
     """A way to answer a question privately. `Counts` is what it is released from."""
 
     ranks: ClassVar[bool] = False
-    """Whether it releases an order, result by result, and an account pays only for the results it drew."""
+    """Whether what it releases is a ranking."""
+
+    pays_by_draw: ClassVar[bool] = False
+    """Whether it draws its results one by one, and an account pays only for those that were drawn."""
 
     complete: ClassVar[bool | None] = True
     """Whether an answer is all there is to say; None for a ranking, of which only the answer tells."""

@@ -12,9 +12,8 @@ from unlisted.mechanisms.mechanism import Mechanism
 from unlisted.mechanisms.partition_selection.from_counts import CountedLabels
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
 from unlisted.mechanisms.partition_selection.rounds import LabelSelection
-from unlisted.mechanisms.partition_selection.then_count import FindThenCount
+from unlisted.mechanisms.partition_selection.then_count import FindThenCount, FoundTop
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
-from unlisted.mechanisms.threshold_coin import CoinHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import TopK
@@ -22,7 +21,6 @@ from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 
 MECHANISMS: tuple[type[Mechanism[Any]], ...] = (
     ThresholdHistogram,
-    CoinHistogram,
     TruncatedHistogram,
     TopHistogram,
     TopK,
@@ -31,4 +29,5 @@ MECHANISMS: tuple[type[Mechanism[Any]], ...] = (
     LabelSelection,
     LabelRanking,
     FindThenCount,
+    FoundTop,
 )

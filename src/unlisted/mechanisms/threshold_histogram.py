@@ -1,4 +1,8 @@
-"""Algorithm 1: noise on every positive count, and a threshold. The proof is in threshold_histogram.md."""
+"""Algorithm 1: noise on every positive count, and a threshold. The proof is in threshold_histogram.md.
+
+The lowest whole threshold inside a budget leaves some δ over, up to a factor of e^(1/b) with Laplace noise. With a
+coin (`lowered`) each label has a threshold one lower as often as that δ allows.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,18 @@ from typing import ClassVar
 import numpy as np
 
 from unlisted.counts import labels as label_rules
-from unlisted.counts.bounded_counts import BoundedCounts, add_noise
+from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
+from unlisted.mechanisms.boundary_coin import (
+    COIN_BITS,
+    Boundary,
+    mixed_chance,
+    most_lowered_inside,
+    require_coin,
+    said_beside,
+    share_of,
+)
 from unlisted.mechanisms.lazy_tail import SELDOM, release_lazily
 from unlisted.mechanisms.mechanism import Accuracy, AllCounts, Answer, Description, Interval, Mechanism, all_needed
 from unlisted.mechanisms.sparse_histogram import escape_about, sparse_delta_about, sparse_delta_up
@@ -27,6 +40,9 @@ from unlisted.privacy.numbers import whole
 from unlisted.privacy.rounding import any_of_up
 from unlisted.privacy.sensitivity import Sensitivity
 
+_COSTLY_STEPS = 16
+"""How finely the share of coins is searched where each look takes milliseconds."""
+
 
 @dataclass(frozen=True)
 class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
@@ -35,11 +51,14 @@ class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
     Guarantees: (ρ, δ) of `guarantee()` for neighbours as `sensitivity` declares, with any law. Rows come in the
     order of noisy count and label. Labels nobody has are never released. Edge cases: no counts, no rows; a count
     near the largest whole number saturates. With `at_epsilon` and Gaussian noise the guarantee also says the δ of
-    the whole at that ε (`sparse_histogram.md`).
+    the whole at that ε (`sparse_histogram.md`). `lowered` of 2^64 labels, each by a coin of its own that nobody
+    sees, have a threshold that is one lower.
     """
 
     notation: ClassVar = Notation(
-        "ThresholdHistogram", ("law", "threshold", "sensitivity", "minimum_count", "at_epsilon")
+        "ThresholdHistogram",
+        ("law", "threshold", "sensitivity", "minimum_count", "at_epsilon"),
+        later={"lowered": 0},
     )
 
     law: Law
@@ -47,12 +66,14 @@ class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
     sensitivity: Sensitivity
     minimum_count: int = 1
     at_epsilon: Fraction | None = None
+    lowered: int = 0
 
     def __post_init__(self) -> None:
         self.sensitivity.require_items("A histogram")
         whole("minimum_count", self.minimum_count)
         if whole("threshold", self.threshold) < self.lowest_threshold:
             raise InvalidArgumentError("threshold", self.threshold, f"{self.lowest_threshold} or above")
+        require_coin(self.lowered, can_lower=self.threshold > self.lowest_threshold)
 
     @classmethod
     def for_budget(
@@ -73,6 +94,21 @@ class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
         build = families(noise, lambda law, threshold: cls(law, threshold, sensitivity, minimum_count, at))
         return calibrate(budget, build)
 
+    def with_coin(self, budget: Budget) -> ThresholdHistogram:
+        """Return the same with a threshold one lower for as many labels as the budget leaves room for."""
+        if self.threshold == self.lowest_threshold:
+            return self
+
+        def allows(lowered: int) -> bool:
+            return budget.allows(replace(self, lowered=lowered).guarantee())
+
+        return replace(self, lowered=most_lowered_inside(allows, _COSTLY_STEPS if self.knows_delta else COIN_BITS))
+
+    @property
+    def mean_threshold(self) -> Fraction:
+        """The threshold's mean over the coin."""
+        return self.threshold - Fraction(self.lowered, 1 << COIN_BITS)
+
     @property
     def lowest_threshold(self) -> int:
         """The largest count of a label that one user alone can make appear."""
@@ -82,7 +118,7 @@ class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
         """Return that all counts are needed; those that seldom pass the threshold are left to the lazy tail."""
         # A law of a user's own may not know its tails exactly, and then every count is named.
         seldom = self.threshold + 1 - self.law.quantile(SELDOM) if self.law.is_exact else 0
-        return AllCounts(cut=max(0, seldom))
+        return AllCounts(cut=max(0, seldom - (self.lowered > 0)))
 
     def protects(self) -> Sensitivity:
         """Return who is protected."""
@@ -127,8 +163,9 @@ class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
         return self.law
 
     def _one_escape(self) -> Fraction:
-        """Bound from above the chance that one label of a lone user is released."""
-        return self.law.tail(self._beyond)
+        """Bound from above the chance that one label of a lone user is released, on the mean over its coin."""
+        higher = self.law.tail(self._beyond)
+        return mixed_chance(self.lowered, higher, self.law.tail(self._beyond - 1)) if self.lowered else higher
 
     @property
     def _beyond(self) -> int:
@@ -142,16 +179,17 @@ class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
         complete.require(self.sensitivity, self.minimum_count)
         if complete.fetched is not None or (isinstance(counts, CountProfile) and counts.fetched is not None):
             raise InvalidCountsError("A histogram needs all counts. From the largest ones only, use TopHistogram.")
+        boundary = Boundary(self.law, self.threshold, self.lowered)
         if isinstance(counts, CountProfile):
-            labels, noisy = release_lazily(counts, self.law, self.threshold, bits)
-            return Answer.by_count(labels, noisy, self.guarantee())
-        noisy = add_noise(counts.counts, self.law.sample(len(counts), bits))
-        passed = np.flatnonzero(noisy > self.threshold)
-        return Answer.by_count(label_rules.take(counts.labels, passed), noisy[passed], self.guarantee())
+            return Answer.by_count(*release_lazily(counts, boundary, bits), self.guarantee())
+        passed, noisy = boundary.passing(counts.counts, bits)
+        return Answer.by_count(label_rules.take(counts.labels, passed), noisy, self.guarantee())
 
     def chance(self, count: int) -> float:
         """Return about the probability that a label of this count is released."""
-        return float(self.law.survival(np.array([self.threshold - count + 1]))[0])
+        least, share = self.threshold - count + 1, share_of(self.lowered)
+        higher, lower = self.law.survival(np.array([least, least - 1])).tolist()
+        return float((1 - share) * higher + share * lower)
 
     def accuracy(self) -> Accuracy:
         """Return how good the answer will be."""
@@ -159,10 +197,11 @@ class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
 
     def intervals(self, answer: Answer) -> Interval | None:
         """Return intervals of the bounded counts, given that they were released."""
-        return None if answer.counts is None else given_shown(self.law, self.threshold, answer.counts)
+        if answer.counts is None:
+            return None
+        return given_shown(self.law, self.threshold, answer.counts, lowered=share_of(self.lowered))
 
     def describe(self) -> Description:
         """Return its name, threshold and noise."""
-        return Description(
-            "threshold_histogram", "threshold histogram (Algorithm 1)", self.threshold, str(self.law)
-        )
+        noise = said_beside(self.law, self.lowered)
+        return Description("threshold_histogram", "threshold histogram (Algorithm 1)", self.threshold, noise)

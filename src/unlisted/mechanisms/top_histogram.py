@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from unlisted.counts import labels as label_rules
-from unlisted.counts.bounded_counts import BoundedCounts, Ties, add_noise
+from unlisted.counts.bounded_counts import BoundedCounts, Ties
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
+from unlisted.mechanisms.boundary_coin import (
+    Boundary,
+    mixed_chance,
+    most_lowered_inside,
+    require_coin,
+    said_beside,
+    share_of,
+)
 from unlisted.mechanisms.lazy_tail import release_lazily
 from unlisted.mechanisms.mechanism import (
     Accuracy,
@@ -31,6 +39,9 @@ from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.numbers import whole
 from unlisted.privacy.sensitivity import Sensitivity
 
+_COSTLY_STEPS = 16
+"""How finely the share of coins is searched: each look takes milliseconds."""
+
 
 @dataclass(frozen=True)
 class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
@@ -38,10 +49,12 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
 
     Guarantees: (ρ, δ) of `guarantee()`. The noisy threshold itself is released beside the rows at no charge.
     Edge cases: fewer than k̄ + 1 rows are legal and look like any other input; the missing count is 0 (or one below
-    what a `HAVING` cut off).
+    what a `HAVING` cut off). `lowered` of 2^64 labels, each by a coin of its own, have a threshold one lower.
     """
 
-    notation: ClassVar = Notation("TopHistogram", ("law", "threshold", "fetched", "sensitivity", "ties"))
+    notation: ClassVar = Notation(
+        "TopHistogram", ("law", "threshold", "fetched", "sensitivity", "ties"), later={"lowered": 0}
+    )
     complete: ClassVar = False
 
     law: OurLaw
@@ -49,6 +62,7 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
     fetched: int
     sensitivity: Sensitivity
     ties: Ties = "label"
+    lowered: int = 0
 
     def __post_init__(self) -> None:
         whole("fetched", self.fetched)
@@ -56,6 +70,7 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
             raise InvalidArgumentError("ties", self.ties, "'label' or 'unknown'")
         if whole("threshold", self.threshold) < self.lowest_threshold:
             raise InvalidArgumentError("threshold", self.threshold, f"{self.lowest_threshold} or above")
+        require_coin(self.lowered, can_lower=self.threshold > self.lowest_threshold)
 
     @classmethod
     def for_budget(
@@ -69,6 +84,16 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
         """Return the one with the lowest threshold inside a budget, and why it is this one."""
         build = families(noise, lambda law, threshold: cls(law, threshold, fetched, sensitivity, ties))
         return calibrate(budget, build)
+
+    def with_coin(self, budget: Budget) -> TopHistogram:
+        """Return the same with a threshold one lower for as many labels as the budget leaves room for."""
+        if self.threshold == self.lowest_threshold:
+            return self
+
+        def allows(lowered: int) -> bool:
+            return budget.allows(replace(self, lowered=lowered).guarantee())
+
+        return replace(self, lowered=most_lowered_inside(allows, _COSTLY_STEPS))
 
     @property
     def lowest_threshold(self) -> int:
@@ -95,7 +120,12 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
 
     def escape(self) -> Fraction:
         """Bound from above the chance that a label only one top has is released."""
-        return self.law.lead_tail(self.threshold - self.lowest_threshold + 1, self.rivals)
+        lead = self.threshold - self.lowest_threshold + 1
+        if not self.lowered:
+            return self.law.lead_tail(lead, self.rivals)
+        # Each label has a coin of its own, so their chances are added up.
+        one = mixed_chance(self.lowered, self.law.lead_tail(lead, 1), self.law.lead_tail(lead - 1, 1))
+        return min(Fraction(1), self.rivals * one)
 
     def guarantee(self) -> Guarantee:
         """Return the ceiling of what a release costs; it is also what each one costs."""
@@ -112,20 +142,21 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
             if counts.fetched != self.fetched:
                 raise InvalidCountsError(f"The profile must speak of exactly the {self.fetched} largest counts.")
             over = self._noisy_threshold(counts.bottom, bits)
-            labels, noisy = release_lazily(counts, self.law, over, bits)
+            labels, noisy = release_lazily(counts, Boundary(self.law, over, self.lowered), bits)
             return Answer.by_count(labels, noisy, self.guarantee(), over)
         top = counts.largest(self.fetched)
         over = self._noisy_threshold(top.bottom, bits)
-        noisy = add_noise(top.counts, self.law.sample(len(top.counts), bits))
-        passed = np.flatnonzero(noisy > over)
-        return Answer.by_count(label_rules.take(top.labels, passed), noisy[passed], self.guarantee(), over)
+        passed, noisy = Boundary(self.law, over, self.lowered).passing(top.counts, bits)
+        return Answer.by_count(label_rules.take(top.labels, passed), noisy, self.guarantee(), over)
 
     def _noisy_threshold(self, bottom: int, bits: Bits) -> int:
         return self.threshold + bottom + int(self.law.sample(1, bits)[0])
 
     def chance(self, count: int) -> float:
         """Return about the probability that a label is released whose count is so far above the (k̄+1)-th."""
-        return float(self.law.lead_survival(np.array([self.threshold - count + 1]))[0])
+        least, share = self.threshold - count + 1, share_of(self.lowered)
+        higher, lower = self.law.lead_survival(np.array([least, least - 1])).tolist()
+        return float((1 - share) * higher + share * lower)
 
     def accuracy(self) -> Accuracy:
         """Return how good the answer will be."""
@@ -135,7 +166,7 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
         """Return intervals of the bounded counts, given that they passed the noisy threshold."""
         if answer.counts is None or answer.noisy_threshold is None:
             return None
-        return given_shown(self.law, answer.noisy_threshold, answer.counts)
+        return given_shown(self.law, answer.noisy_threshold, answer.counts, lowered=share_of(self.lowered))
 
     def describe(self) -> Description:
         """Return its name, threshold and noise."""
@@ -143,7 +174,7 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
             "top_histogram",
             "top histogram (Algorithm 2)",
             self.threshold,
-            str(self.law),
+            said_beside(self.law, self.lowered),
             {"fetch": self.fetched},
         )
 

@@ -91,6 +91,7 @@ class TopK(Mechanism[BoundedCounts | CountProfile]):
 
     notation: ClassVar = Notation("TopK", ("epsilon", "threshold", "ranking", "counts_law"))
     ranks: ClassVar = True
+    pays_by_draw: ClassVar = True
     complete: ClassVar = None
 
     epsilon: Fraction

@@ -8,7 +8,6 @@ as the best choice of labels alone does (`partition_selection/optimal.py`), and 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,8 +20,8 @@ from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts, add_noise
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.hidden_coin import COIN_BITS, Lifts, flipped, lift_unnamed, mixed_chance, most_lowered
-from unlisted.mechanisms.lazy_tail import SELDOM
+from unlisted.mechanisms.boundary_coin import flipped, mixed_chance, most_lowered, share_of
+from unlisted.mechanisms.lazy_tail import SELDOM, Lifts, lift_unnamed
 from unlisted.mechanisms.mechanism import Accuracy, AllCounts, Answer, Description, Interval, Mechanism, all_needed
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.discrete_laplace import LARGEST_SCALE, DiscreteLaplace
@@ -208,21 +207,12 @@ class TruncatedHistogram(Mechanism[BoundedCounts | CountProfile]):
 
     def log_shown(self, counts: Numbers, values: Numbers) -> Logs:
         """Return about log P[shown, and at least as this value] for labels of these counts, for display."""
-        b, share = float(self.scale), self.narrowed / 2**COIN_BITS
-        wide = _log_tail(np.maximum(values, self.threshold + 1) - counts, self.reach, b)
-        narrow = _log_tail(np.maximum(values, self.threshold) - counts, self.reach - 1, b)
+        share = share_of(self.narrowed)
+        wide = self.wide.log_survival(np.maximum(values, self.threshold + 1) - counts)
+        narrow = self.narrow.log_survival(np.maximum(values, self.threshold) - counts)
         with np.errstate(divide="ignore"):
             logs: Logs = np.logaddexp(np.log1p(-share) + wide, np.log(share) + narrow)
         return logs
-
-
-def _log_tail(t: Numbers, reach: int, b: float) -> Logs:
-    """Return about log P[X >= t] for each t; -∞ beyond the reach."""
-    norm = math.log1p(math.exp(-1 / b) - 2 * math.exp(-(reach + 1) / b))
-    far = np.clip(np.where(t > 0, t, 1 - t), 1, reach + 1)
-    with np.errstate(divide="ignore"):
-        upper: Logs = -far / b + np.log(-np.expm1(-(reach + 1 - far) / b)) - norm
-        return np.where(t > 0, upper, np.log1p(-np.exp(upper)))
 
 
 def _epsilon_of_rho(rho: Fraction, count: int) -> Fraction:

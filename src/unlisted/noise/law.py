@@ -80,7 +80,7 @@ class Law(ABC):
 
     def _outside(self, h: int) -> float:
         """Return about P[|Z| > h] of a symmetric law."""
-        return 2 * float(self.survival(np.array([h + 1]))[0])
+        return 2 * float(self.tail(h + 1))
 
     def quantile(self, p: Fraction) -> int:
         """Return the smallest t >= 0 with tail(t) <= p, by doubling and halving: `tail` never increases."""

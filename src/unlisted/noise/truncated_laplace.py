@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise import rejection
 from unlisted.noise.bernoulli import Bounds
@@ -69,6 +72,19 @@ class TruncatedLaplace(ExactLaw):
         if t > self.reach:
             return Fraction(0)
         return min(Fraction(1), round_up(self._tail_between(t, 0)[1]))
+
+    def survival(self, t: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return about P[X >= t] for each t, for display."""
+        return np.exp(self.log_survival(t))
+
+    def log_survival(self, t: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return about log P[X >= t] for each t, for display; -∞ beyond the reach."""
+        b, k = float(self.scale), self.reach
+        norm = math.log1p(math.exp(-1 / b) - 2 * math.exp(-(k + 1) / b))
+        far = np.clip(np.where(t > 0, t, 1 - t), 1, k + 1)
+        with np.errstate(divide="ignore"):
+            upper: NDArray[np.float64] = -far / b + np.log(-np.expm1(-(k + 1 - far) / b)) - norm
+            return np.where(t > 0, upper, np.log1p(-np.exp(upper)))
 
     def rho(self, shift: int) -> Fraction:  # noqa: ARG002 - no shift has one
         """Refuse: noise with ends has no ρ of its own."""

@@ -16,6 +16,7 @@ from unlisted.query.charging import Payer
 from unlisted.query.questions import (
     Fetch,
     Histogram,
+    HistogramMethod,
     Item,
     LabelMethod,
     Labels,
@@ -54,6 +55,7 @@ class Askable(ABC):
         budget: Budget,
         items_per_user: int | None = None,
         noise: Noise = "auto",
+        method: HistogramMethod = "auto",
         count: Count = "users",
         rows_per_item: int | None = None,
         where: str | None = None,
@@ -71,8 +73,12 @@ class Askable(ABC):
             item: the column whose values are counted, or several that together name an item.
             budget: what the answer may cost, such as `ul.Budget(epsilon=1, delta=1e-8)`.
             items_per_user: for Algorithm 1, the most distinct items one user counts for (L0 contribution bound).
-                Of a user with more, a random choice is counted. Rows, and a noise of your choice, need it.
-            noise: the noise distribution: "laplace", "gaussian", or "auto" for the one with the lowest threshold.
+                Of a user with more, a random choice is counted. Rows, and a noise of your choice, need it. Where
+                values are found first, it is how many items of a user help at a time, 100 unless said.
+            noise: the noise distribution of Algorithm 1: "laplace", "gaussian", or "auto" for the one with the
+                lowest threshold, or for users of few items Laplace noise that ends, if fewer users are needed.
+            method: "find" finds the values first, "threshold" is Algorithm 1; "auto" takes the latter where
+                `items_per_user` is given.
             count: "users" counts how many users have an item, "rows" how many rows have it.
             rows_per_item: with rows, the most rows of one user that one item counts (L∞ contribution bound).
             where: a condition on rows, such as "device = 'phone'".
@@ -89,6 +95,7 @@ class Askable(ABC):
         told: dict[str, Any] = {
             "items_per_user": items_per_user,
             "noise": noise,
+            "method": method,
             "count": count,
             "rows_per_item": rows_per_item,
         }
@@ -155,9 +162,10 @@ class Askable(ABC):
         adjacency: Adjacency = "add_remove",
         account: Payer | None = None,
     ) -> Plan:
-        """Plan a ranking of the k most common values (Algorithm 3).
+        """Plan a ranking of the k most common values.
 
-        No bound on items per user is needed. An account pays for the results that come back, not for k.
+        Short rankings are drawn by Gumbel noise (Algorithm 3), and an account pays for the results that come back.
+        Longer ones are the first k of a histogram whose values are found first. No bound on items is needed.
 
         Args:
             item: the column whose values are ranked, or several that together name an item.
@@ -165,13 +173,15 @@ class Askable(ABC):
             budget: what the whole ranking may cost; or say `per_item_epsilon` and `delta`.
             fetch: read the ranking from so many of the largest counts (k̄), the larger of 1000 and 10·k unless
                 said. "all" uses every count and needs `items_per_user`.
-            counts: also release the winners' counts.
-            method: "gumbel" ranks the largest counts; "labels" finds the labels first and ranks those, which needs
-                `items_per_user`; "auto" takes the one that an item enters with less.
+            counts: also release the winners' counts; with "find" they cost nothing more.
+            method: "gumbel" ranks the largest counts; "labels" finds the labels first and draws a ranking of them;
+                "find" takes the first k of what `histogram` finds and counts; "auto" takes "find" where Gumbel
+                noise would need many more users.
             per_item_epsilon: the ε of each draw, in place of a budget for all; with `delta`. An account that was
                 opened with results and questions supplies both.
             delta: with `per_item_epsilon`, the δ of the question.
-            items_per_user: the most distinct items one user counts for (L0 contribution bound).
+            items_per_user: the most distinct items one user counts for (L0 contribution bound); where labels are
+                found first, how many items of a user help at a time, 100 unless said.
             count: "users" counts how many users have an item, "rows" how many rows have it.
             rows_per_item: with rows, the most rows of one user that one item counts (L∞ contribution bound).
             where: a condition on rows, such as "device = 'phone'".
@@ -215,7 +225,8 @@ class Askable(ABC):
         Args:
             item: the column whose values are looked for, or several that together name an item.
             budget: what the answer may cost, such as `ul.Budget(epsilon=1, delta=1e-8)`.
-            items_per_user: the most distinct items one user counts for (L0 contribution bound).
+            items_per_user: the most distinct items of one user that help at a time (L0 contribution bound), 100
+                unless said.
             method: "weighted" (each item of a user with n items weighs 1/√n), "sips" (the same in rounds, each
                 without what was found before), "adaptive" (weight that a label does not need is rerouted to its
                 users' other labels), "hints" (in rounds that also leave out labels which look too light),
@@ -228,7 +239,7 @@ class Askable(ABC):
 
         Examples:
             >>> table = ul.table(searches(), user="user")
-            >>> plan = table.labels("query", budget=ul.Budget(epsilon=1, delta=1e-8), items_per_user=100)
+            >>> plan = table.labels("query", budget=ul.Budget(epsilon=1, delta=1e-8))
             >>> plan.complete
             True
         """

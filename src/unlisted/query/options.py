@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from unlisted.errors import InvalidArgumentError
+from unlisted.noise.on_counts import Noise
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import positive, whole
 from unlisted.tables.count_query import MOST_LABEL_BYTES
@@ -121,6 +122,19 @@ AMOUNTS: Mapping[str, Option] = {
 """A budget, where it is said in texts and numbers."""
 
 
+ITEMS_LOOKED_AT = 100
+"""Where no bound is said, so many items of a user, chosen at random, help values to be found; all are counted."""
+
+ITEMS_PER_USER = Option(
+    "whole",
+    "The most distinct items one user counts for (L0 contribution bound); a random choice is kept of users with "
+    f"more. Left out, values are found first, by at most {ITEMS_LOOKED_AT} items of a user at a time, and counted "
+    "over all their users.",
+    read_whole,
+)
+NOISE = choice(Noise, "The noise distribution; auto takes the one with the lowest threshold.")
+
+
 def read_budget(amounts: Mapping[str, Any]) -> Budget:
     """Make a budget of amounts, or say what is missing."""
     said = {name: amounts.get(name) for name in AMOUNTS}
@@ -142,9 +156,9 @@ def require_budget(budget: object, hint: str = "") -> Budget:
     raise InvalidArgumentError("budget", budget, "a budget such as ul.Budget(epsilon=1, delta=1e-8)", hint)
 
 
-def require_items(items_per_user: int | None, what: str | None) -> None:
+def require_items(items_per_user: int | None, what: str) -> None:
     """Refuse to count without a bound on the items of one user where there is no answer without one."""
-    if items_per_user is None and what is not None:
+    if items_per_user is None:
         hint = f"{what} needs a bound on how many different items one user counts for, such as 10."
         raise InvalidArgumentError("items_per_user", None, "given", hint)
 

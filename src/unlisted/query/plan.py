@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -51,6 +51,8 @@ class Plan:
 
     `asked` is the question as plain values (kind, bounds, predicate), for the plan's text and the receipt.
     `data` is None for a preview, which cannot run. `account` is who pays; without one nobody keeps the books.
+    `formerly` is how an earlier version planned the same question, if it did so otherwise: what an account keeps
+    under that name is answered from there.
     """
 
     mechanism: Mechanism[Any]
@@ -59,6 +61,7 @@ class Plan:
     asked: Mapping[str, Any]
     data: Data | None = field(compare=False)
     account: Payer | None = field(default=None, compare=False)
+    formerly: Callable[[], Plan | None] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         # What a receipt says was asked must be what was asked.
@@ -67,6 +70,10 @@ class Plan:
     def paid_by(self, account: Payer | None) -> Plan:
         """Return the same plan, paid by an account of a ledger; None leaves it without one."""
         return replace(self, account=require_payer(account))
+
+    def also_known_as(self, formerly: Callable[[], Plan | None]) -> Plan:
+        """Return the same plan, with how an earlier version planned the same question."""
+        return replace(self, formerly=formerly)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -132,6 +139,9 @@ class Plan:
         if self.account is None and idempotency_key is not None:
             hint = "Without an account nothing is kept, so nothing can be asked again."
             raise InvalidArgumentError("idempotency_key", idempotency_key, "given with an account", hint)
+        known = self._as_answered_before(self.data, idempotency_key)
+        if known is not None:
+            return known.run(idempotency_key=idempotency_key)
         try:
             self._rehearse(self.data)
         except UnlistedError:
@@ -203,6 +213,16 @@ class Plan:
         """Return whether no data will be touched, because the account has the answer."""
         return self.account is not None and self.account.has_answered(self.bill(data), idempotency_key)
 
+    def _as_answered_before(self, data: Data, idempotency_key: str | None) -> Plan | None:
+        """Return the plan of an earlier version, if the account keeps its answer and none to this one."""
+        if self.account is None or self.formerly is None or self._will_be_repeated(data, idempotency_key):
+            return None
+        before = self.formerly()
+        if before is None or before.mechanism == self.mechanism:
+            return None
+        paid = before.paid_by(self.account)
+        return paid if paid._will_be_repeated(data, idempotency_key) else None
+
     def _answered(self, data: Data) -> Release | BaseException:
         """Count and release, or return what came in between: Ctrl-C, or a failure; its cause is the owner's."""
 
@@ -273,7 +293,7 @@ def _lines(plan: Plan) -> list[str]:
         lines.append(f"Counts are within ±{expected.half_width:,} of the {counted} count, 95 % of the time")
     lines.append(f"Why: {plan.reason}")
     if plan.account is not None:
-        only = ", charged for the draws that are made" if mechanism.ranks else ""
+        only = ", charged for the draws that are made" if mechanism.pays_by_draw else ""
         lines.append(f"Paid by: the account {plan.account.name!r}{only}")
     if plan.data is None:
         lines.append("A preview: no data was named, none was touched.")

@@ -17,20 +17,18 @@ import pyarrow as pa
 from unlisted.counts.bounded_counts import BoundedCounts, Ties
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
-from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking
 from unlisted.noise.on_counts import Noise
-from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import Number, whole
 from unlisted.privacy.sensitivity import Adjacency, Sensitivity
 from unlisted.query import questions
 from unlisted.query.charging import Payer
+from unlisted.query.choosing import Chosen, bounded_histogram, gumbel_ranking, top_histogram
 from unlisted.query.data import Data, Rehearsal
 from unlisted.query.options import read_fetched, require_budget, require_items
 from unlisted.query.plan import Plan
-from unlisted.query.planner import at_delta_of, gumbel_ranking, make_plan
+from unlisted.query.planner import at_delta_of, make_plan
 from unlisted.query.questions import Fetch, Item, Question, RankingMethod, priced_by
 from unlisted.tables.count_query import CountQuery, item_names
 
@@ -98,14 +96,14 @@ class PrivateCounts:
         counts = self._counts
         self._require_all("A histogram")
         question = self._asked(questions.Histogram, budget=budget, noise=noise)
-        found = ThresholdHistogram.for_budget(
+        chosen = bounded_histogram(
             require_budget(budget),
             counts.sensitivity,
             question.noise,
             counts.minimum_count,
             one_shot=account is None,
         )
-        return self._plan(question, found).paid_by(account)
+        return self._plan(question, chosen).paid_by(account)
 
     def top_histogram(
         self,
@@ -126,10 +124,9 @@ class PrivateCounts:
         counts = self._counts
         fetched = self._within(read_fetched("fetch", fetch if fetch is not None else counts.fetched or 1000))
         question = self._asked(questions.TopHistogram, budget=budget, fetch=fetched, noise=noise)
-        found = TopHistogram.for_budget(
-            require_budget(budget), counts.sensitivity, fetched, question.noise, counts.ties
-        )
-        return self._plan(question, found).paid_by(account)
+        budgeted = require_budget(budget)
+        chosen = top_histogram(budgeted, counts.sensitivity, fetched, question.noise, counts.ties)
+        return self._plan(question, chosen).paid_by(account)
 
     def top(
         self,
@@ -155,9 +152,9 @@ class PrivateCounts:
             delta: with `per_item_epsilon`, the δ of the question.
             account: the account of a ledger that pays. Without one nobody adds up what was asked before.
         """
-        if method == "labels":
+        if method not in ("auto", "gumbel"):
             hint = "Labels are weighed by what each user has, which counts no longer tell."
-            raise InvalidArgumentError("method", "labels", "'auto' or 'gumbel' for counts", hint)
+            raise InvalidArgumentError("method", method, "'auto' or 'gumbel' for counts", hint)
         each: dict[str, Any] = {"per_item_epsilon": per_item_epsilon, "delta": delta}
         if budget is None:
             each = priced_by(account, per_item_epsilon, delta)
@@ -198,14 +195,14 @@ class PrivateCounts:
             raise InvalidArgumentError("fetch", fetched, f"at most {declared}", hint)
         return fetched
 
-    def _plan(self, question: Question, found: Calibrated[Any]) -> Plan:
+    def _plan(self, question: Question, chosen: Chosen) -> Plan:
         given = self._counts
         rehearsal = Rehearsal(
             lambda: (repr(given), str(given.labels.type), given.minimum_count, given.ties),
             lambda: self._data(replace(given, labels=given.labels[:0], counts=given.counts[:0]), None),
         )
         data = self._data(given, rehearsal)
-        return make_plan(question.kind, self._query, found, at_delta_of(question), data)
+        return make_plan(question.kind, self._query, chosen, at_delta_of(question), data)
 
     def _data(self, given: BoundedCounts, rehearsal: Rehearsal | None) -> Data:
         items, counts = self._query.items, GivenCounts(given)

@@ -12,10 +12,10 @@ from unlisted.counts.count_profile import CountProfile
 from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.mechanism import Mechanism
-from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.numbers import Number, failure_probability
 from unlisted.query.asking import Askable
 from unlisted.query.charging import Payer
+from unlisted.query.choosing import Chosen
 from unlisted.query.data import Data, Rehearsal
 from unlisted.query.plan import Plan
 from unlisted.query.planner import make_plan, plan_of
@@ -91,9 +91,9 @@ class PrivateTable(Askable):
             max_label_bytes=max_label_bytes,
             adjacency=protected.adjacency,
         )
-        found = Calibrated(mechanism, "it was brought by whoever asks.")
+        brought = Chosen(mechanism, "it was brought by whoever asks.")
         delta = failure_probability("at_delta", at_delta)
-        return make_plan(mechanism.describe().name, query, found, delta, self._data(query)).paid_by(account)
+        return make_plan(mechanism.describe().name, query, brought, delta, self._data(query)).paid_by(account)
 
     def plan(self, question: Question, *, account: Payer | None = None) -> Plan:
         """Plan a question that was put together elsewhere."""

@@ -26,6 +26,9 @@ from unlisted.privacy.sensitivity import Adjacency
 from unlisted.query.charging import Payer
 from unlisted.query.options import (
     AMOUNTS,
+    ITEMS_LOOKED_AT,
+    ITEMS_PER_USER,
+    NOISE,
     Option,
     as_it_is,
     choice,
@@ -38,7 +41,6 @@ from unlisted.query.options import (
     read_fetched,
     read_label_bytes,
     read_switch,
-    read_whole,
     require_budget,
     require_items,
     sayable,
@@ -47,16 +49,9 @@ from unlisted.tables.count_query import LONGEST_LABEL, Count, CountQuery
 
 Item = str | list[str] | tuple[str, ...]
 Fetch = int | Literal["all"]
+HistogramMethod = Literal["auto", "threshold", "find"]
 LabelMethod = Literal["auto", "counts", "optimal", "weighted", "sips", "adaptive", "hints"]
-RankingMethod = Literal["auto", "gumbel", "labels"]
-
-ITEMS_PER_USER = Option(
-    "whole",
-    "The most distinct items one user counts for (L0 contribution bound); a random choice is kept of users with "
-    "more. Left out, a histogram finds its values first and counts all their users.",
-    read_whole,
-)
-NOISE = choice(Noise, "The noise distribution; auto takes the one with the lowest threshold.")
+RankingMethod = Literal["auto", "gumbel", "labels", "find"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +59,6 @@ class Question(ABC):
     """What every question has: which items, of which rows, and how much one user may matter."""
 
     kind: ClassVar[str]
-    bounds_items: ClassVar[str | None] = None
-    """What cannot be answered without a bound on the items of one user, as a sentence begins; None if all can."""
-
     items: tuple[str, ...] = option(Option("columns", "The columns that together name an item.", as_it_is))
     budget: Budget | None = None
     items_per_user: int | None = option(ITEMS_PER_USER, None)
@@ -95,14 +87,28 @@ class Question(ABC):
     def _check(self) -> None:
         """Refuse what the options say only together."""
         require_budget(self.budget)
-        require_items(self.items_per_user, self.bounds_items)
+
+    @property
+    def bound(self) -> int | None:
+        """The bound on the items of one user that rows are cut down to."""
+        return self.items_per_user
+
+    @property
+    def items_looked_at(self) -> int:
+        """How many items of a user help values to be found, where they are found first."""
+        return self.items_per_user or ITEMS_LOOKED_AT
+
+    @classmethod
+    def takes_bound(cls, told: Mapping[str, Any]) -> bool:  # noqa: ARG003 - most kinds always do
+        """Return whether a question takes the bound on items that the owner of a data set set for it."""
+        return True
 
     @cached_property
     def counted(self) -> CountQuery:
         """What is counted, as tables are asked for it; users, unless the question can count rows."""
         return CountQuery(
             self.items,
-            items_per_user=self.items_per_user,
+            items_per_user=self.bound,
             where=self.where,
             max_label_bytes=self.max_label_bytes,
             adjacency=self.adjacency,
@@ -166,7 +172,7 @@ class _Counting(Question):
             self.items,
             count=self.count,
             rows_per_item=self.rows_per_item,
-            items_per_user=self.items_per_user,
+            items_per_user=self.bound,
             where=self.where,
             max_label_bytes=self.max_label_bytes,
             adjacency=self.adjacency,
@@ -184,13 +190,39 @@ class Histogram(_Counting):
     kind: ClassVar = "histogram"
 
     noise: Noise = option(NOISE, "auto")
+    method: HistogramMethod = option(
+        choice(
+            HistogramMethod,
+            "Keep what is above a threshold, of a bounded number of items of each user (threshold), or find the "
+            "values first and count all their users (find). auto: threshold where a bound is given, else find.",
+        ),
+        "auto",
+    )
 
     def _check(self) -> None:
         super()._check()
-        if self.count != "users":
-            require_items(self.items_per_user, "A histogram of rows")
-        if self.noise != "auto":
-            require_items(self.items_per_user, "A histogram with a noise of one's choice")
+        if self.method == "threshold":
+            require_items(self.items_per_user, "A histogram by a threshold")
+        for name, usual, what in (("count", "users", "of rows"), ("noise", "auto", "with a noise of your choice")):
+            if self.finds and getattr(self, name) != usual:
+                if self.method != "find":
+                    require_items(self.items_per_user, f"A histogram {what}")
+                raise InvalidArgumentError(name, getattr(self, name), f"{usual!r} with method='find'")
+
+    @property
+    def finds(self) -> bool:
+        """Whether the values are found first: that was asked for, or no bound was given."""
+        return self.method == "find" or (self.method == "auto" and self.items_per_user is None)
+
+    @property
+    def bound(self) -> int | None:
+        """The bound on items: none where values are found first, and all items of all users counted."""
+        return None if self.finds else self.items_per_user
+
+    @classmethod
+    def takes_bound(cls, told: Mapping[str, Any]) -> bool:
+        """Return whether it bounds items: not where values are found first."""
+        return told.get("method") != "find"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,8 +257,8 @@ class Top(_Counting):
     method: RankingMethod = option(
         choice(
             RankingMethod,
-            "Rank the largest counts (gumbel), or find the labels first and rank those (labels), which needs a "
-            "bound on items per user.",
+            "Rank the largest counts (gumbel), find the labels first and draw a ranking of them (labels), or take "
+            "the first of a histogram whose values are found first (find), with which counts cost nothing more.",
         ),
         "auto",
     )
@@ -246,8 +278,8 @@ class Top(_Counting):
             require_budget(self.budget, hint)
         else:
             self._check_each()
-        if self.method == "labels":
-            self._check_labels()
+        if self.method in ("labels", "find"):
+            self._check_found()
         elif self.fetch == "all":
             require_items(self.items_per_user, "A ranking of all counts")
 
@@ -263,17 +295,15 @@ class Top(_Counting):
             hint = "For example: delta=1e-9."
             raise InvalidArgumentError("delta", None, "given with per_item_epsilon", hint)
 
-    def _check_labels(self) -> None:
+    def _check_found(self) -> None:
         """Refuse what does not go with finding labels first."""
-        require_items(self.items_per_user, "A ranking by way of labels")
+        beside = f"with method={self.method!r}"
         if self.count != "users":
-            what = "'users' for a ranking by way of labels"
-            raise InvalidArgumentError("count", self.count, what, "Rows are not weighed.")
+            raise InvalidArgumentError("count", self.count, f"'users' {beside}", "Rows are not weighed.")
         if self.fetch is not None:
-            what = "left out with method='labels'"
-            raise InvalidArgumentError("fetch", self.fetch, what, "Every label is looked at.")
+            raise InvalidArgumentError("fetch", self.fetch, f"left out {beside}", "Every label is looked at.")
         if self.per_item_epsilon is not None:
-            what, hint = "left out with method='labels'", "The labels have a price of their own: give a budget."
+            what, hint = f"left out {beside}", "The labels have a price of their own: give a budget."
             raise InvalidArgumentError("per_item_epsilon", self.per_item_epsilon, what, hint)
 
     @property
@@ -284,15 +314,19 @@ class Top(_Counting):
         return None if self.fetch == "all" else self.fetch
 
     @property
-    def may_use_labels(self) -> bool:
-        """Whether the question leaves the choice to find labels first: it bounds items and asks for no k̄."""
-        return (
-            self.method == "auto"
-            and self.budget is not None
-            and self.items_per_user is not None
-            and self.count == "users"
-            and self.fetch is None
-        )
+    def may_find(self) -> bool:
+        """Whether the question leaves the choice to find labels first: it counts users, and asks for no k̄."""
+        return self.method == "auto" and self.budget is not None and self.count == "users" and self.fetch is None
+
+    @property
+    def bound(self) -> int | None:
+        """The bound on items; labels that are found first have one, said or not."""
+        return self.items_looked_at if self.method == "labels" else self.items_per_user
+
+    @classmethod
+    def takes_bound(cls, told: Mapping[str, Any]) -> bool:
+        """Return whether it bounds items: a ranking needs no bound, and only a way that does takes one."""
+        return told.get("fetch") == "all" or told.get("method") == "labels"
 
     @classmethod
     def _with_amounts(
@@ -318,7 +352,6 @@ class Labels(Question):
     """The values that enough users share, and nothing else about them (partition selection)."""
 
     kind: ClassVar = "labels"
-    bounds_items: ClassVar = "A selection of labels"
 
     method: LabelMethod = option(
         choice(
@@ -330,6 +363,11 @@ class Labels(Question):
         ),
         "auto",
     )
+
+    @property
+    def bound(self) -> int | None:
+        """The bound on items, said or not."""
+        return self.items_looked_at
 
 
 KINDS: Mapping[str, type[Question]] = {one.kind: one for one in (Histogram, Top, TopHistogram, Labels)}

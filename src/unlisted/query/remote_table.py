@@ -119,8 +119,7 @@ class RemoteTable(Askable):
         if told.pop("adjacency") not in ("add_remove", fixed["adjacency"]):
             hint = "Its owner decides whom a data set protects."
             raise InvalidArgumentError("adjacency", "replace", f"{fixed['adjacency']!r} here", hint)
-        # A ranking needs no bound: only a way to rank that does takes the data set's.
-        if kind is not Top or told["fetch"] == "all" or told["method"] == "labels":
+        if kind.takes_bound(told):
             fixed["items_per_user"] = told.pop("items_per_user") or self._about["items_per_user"]
         if told.get("count") == "rows":
             fixed["rows_per_item"] = told.pop("rows_per_item") or self._about["rows_per_item"]

@@ -88,7 +88,7 @@ class Release:
         names = self.table.column_names
         if "count" not in names:
             return ONLY_ORDER if "rank" in names else ONLY_LABELS
-        if self.plan.get("mechanism") == "find_then_count":
+        if "items_in_full" in self.plan.get("released_too", {}):
             return _of_scaled(self.plan["released_too"])
         if "rank" not in names:
             return f"{GIVEN_RELEASED}; {STEADY_COUNTS}" if STEADY[-1] in names else GIVEN_RELEASED

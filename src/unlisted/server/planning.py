@@ -14,7 +14,7 @@ from unlisted.query.charging import Payer
 from unlisted.query.options import AMOUNTS, defaults_of, own_options
 from unlisted.query.plan import Plan
 from unlisted.query.private_table import PrivateTable
-from unlisted.query.questions import KINDS, Question, Top
+from unlisted.query.questions import KINDS, Question
 from unlisted.server.config import Offer
 from unlisted.tables.column_types import ColumnType
 
@@ -71,6 +71,16 @@ class Planned:
         digest = plan.bill(plan.data).question
         return cls(plan, digest, json.dumps({**plan.preview(), "plan_sha256": digest}).encode())
 
+    def named(self, digest: str | None) -> Planned | None:
+        """Return the plan that has this name: this one, or for a client of an earlier version the one it made."""
+        if digest in (None, self.digest):
+            return self
+        before = self.plan.formerly() if self.plan.formerly is not None else None
+        if before is None:
+            return None
+        former = Planned.of(before.paid_by(self.plan.account))
+        return former if former.digest == digest else None
+
 
 def check(asked: Asked, offer: Offer, columns: Mapping[str, ColumnType], most: int) -> None:
     """Refuse what is not offered: other columns, longer answers, amounts that only keep the machine busy."""
@@ -101,9 +111,7 @@ def plan_of(asked: Asked, rows: PrivateTable, offer: Offer, account: Payer) -> P
         hint = "Its owner decides whom a data set protects."
         raise InvalidArgumentError("adjacency", said["adjacency"], "left out", hint)
     said["adjacency"] = offer.adjacency
-    # A ranking needs no bound, and only a way that does takes the data set's: `auto` may find labels first for
-    # callers who bounded items themselves.
-    if asked.kind is not Top or said.get("fetch") == "all" or said.get("method") == "labels":
+    if asked.kind.takes_bound(said):
         said.setdefault("items_per_user", offer.items_per_user)
     if said.get("count") == "rows":
         said.setdefault("rows_per_item", offer.rows_per_item)

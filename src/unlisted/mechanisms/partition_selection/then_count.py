@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import add_noise
 from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.counts.weights import MOST_LABELS, UNIT, Weighing
@@ -218,7 +219,68 @@ class FindThenCount(Mechanism[WeightOracle]):
             parameters={
                 "items_looked_at": self.selection.last.weighing.items,
                 "shares_of_rho": {name: round(float(part / total), 4) for name, part in parts.items()},
+                "shares_of_rounds": [round(float(one.mu_squared / 2 / total), 4) for one in self.selection.rounds],
             },
+        )
+
+
+@dataclass(frozen=True)
+class FoundTop(Mechanism[WeightOracle]):
+    """Release the first k of the labels that were found, by noisy count; with `counts`, their counts too.
+
+    Guarantees: those of `found`, of whose answer this is a part. Edge cases: fewer labels than k, fewer rows.
+    """
+
+    notation: ClassVar = Notation("FoundTop", ("found", "k", "counts"))
+    ranks: ClassVar = True
+    complete: ClassVar = None
+    counts_are_bounded: ClassVar = False
+
+    found: FindThenCount
+    k: int
+    counts: bool = False
+
+    def __post_init__(self) -> None:
+        whole("k", self.k)
+
+    def needs(self) -> Weights:
+        """Return that labels are to be weighed."""
+        return self.found.needs()
+
+    def protects(self) -> Sensitivity:
+        """Return who is protected."""
+        return self.found.protects()
+
+    def guarantee(self) -> Guarantee:
+        """Return the ceiling of what a release costs; it is also what each one costs."""
+        return self.found.guarantee()
+
+    def release(self, oracle: WeightOracle, bits: Bits | None = None) -> Answer:
+        """Find and count, and keep the first k; `stopped` says that there were fewer."""
+        answer = self.found.release(oracle, bits)
+        first, stopped = np.arange(min(self.k, len(answer))), len(answer) < self.k
+        labels = label_rules.take(answer.labels, first)
+        if not self.counts or answer.counts is None:
+            return Answer(labels, None, answer.spent, stopped)
+        return Answer(labels, answer.counts[: self.k], answer.spent, stopped, extras=answer.extras)
+
+    def accuracy(self) -> Accuracy:
+        """Return how good the answer will be: whether a label is found, and how far off its count is."""
+        expected = self.found.accuracy()
+        return expected if self.counts else replace(expected, half_width=None, half_widths={})
+
+    def intervals(self, answer: Answer) -> Interval | None:
+        """Return intervals of the scaled counts."""
+        return self.found.intervals(answer)
+
+    def describe(self) -> Description:
+        """Return its name, and what it takes the first k of."""
+        whole_answer = self.found.describe()
+        return replace(
+            whole_answer,
+            name="found_top_k",
+            title=f"the first k of {whole_answer.title}",
+            parameters={**whole_answer.parameters, "k": self.k},
         )
 
 

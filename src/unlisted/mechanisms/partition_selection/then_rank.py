@@ -48,6 +48,7 @@ class LabelRanking(Mechanism[WeightOracle]):
 
     notation: ClassVar = Notation("LabelRanking", ("selection", "k", "epsilon", "counts_law"))
     ranks: ClassVar = True
+    pays_by_draw: ClassVar = True
     complete: ClassVar = None
     counts_are_bounded: ClassVar = False
 

@@ -96,8 +96,8 @@ async def release(
     request: Request, caller: Who, name: Name, question: Question, idempotency_key: Idempotency = None
 ) -> Response:
     """Answer a question: the ceiling is reserved, data is touched, what was really used is settled."""
-    planned = await _planned(request, caller, name, question, is_asked=True)
-    if question.plan_sha256 not in (None, planned.digest):
+    planned = (await _planned(request, caller, name, question, is_asked=True)).named(question.plan_sha256)
+    if planned is None:
         raise AccessError(409, "The service would run another plan than the one you saw. Preview it anew.")
     again: AnswerCache = request.app.state.repeats
     accepted, version = request.headers.get("accept", ""), await _version(request, caller, name)

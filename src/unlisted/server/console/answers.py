@@ -112,11 +112,11 @@ def why_missing(plan: Mapping[str, Any], *, complete: bool) -> Iterator[str]:
     if plan["question"] == "top" and not complete:
         nothing_more = (
             "no more values were shared by enough users."
-            if plan["mechanism"] == "label_ranking"
+            if plan["mechanism"] in ("label_ranking", "found_top_k")
             else "the next place would have gone to values that stay unnamed."
         )
         yield f"The ranking is shorter than asked for: {nothing_more}"
-    if plan["mechanism"] == "find_then_count":
+    if plan.get("items_looked_at") is not None:
         yield (
             f"Each user helps at most {plan['items_looked_at']:,} values at a time, chosen at random, to be "
             "found. Found ones are counted over all their users; whoever has many of them counts for less in "

@@ -39,11 +39,17 @@ METHODS = (
 )
 RANKINGS = (
     ("gumbel", "among the largest counts", "no bound on what one user does"),
-    ("labels", "values first, then their order", "no largest counts to look at; needs a bound on items per user"),
+    ("labels", "values first, then their order", "no largest counts to look at"),
+    ("find", "the first of all counts", "values first, then all their users; counts cost nothing more"),
+)
+COUNTINGS = (
+    ("auto", "automatic"),
+    ("threshold", "what is above a threshold, of so many items a user"),
+    ("find", "find values first, then count all their users"),
 )
 
 _MORE = (
-    *("delta", "items_per_user", "fetch", "count", "rows_per_item", "noise", "method", "ranking"),
+    *("delta", "items_per_user", "fetch", "count", "rows_per_item", "noise", "method", "ranking", "counting"),
     "max_label_bytes",
 )
 _EXAMPLES = {
@@ -149,6 +155,7 @@ def _page(
         "kinds": KINDS,
         "methods": METHODS,
         "rankings": RANKINGS,
+        "countings": COUNTINGS,
         "example": _example(dataset),
         "opened": any(getattr(draft, field) != getattr(first, field) for field in _MORE),
     }

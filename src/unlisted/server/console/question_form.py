@@ -11,13 +11,16 @@ from typing import Any
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.query.options import AMOUNTS, Option, defaults_of, own_options
-from unlisted.query.questions import KINDS, Top
+from unlisted.query.questions import KINDS, Histogram, Labels, Question, Top
 from unlisted.server.console.visits import Form
 from unlisted.server.planning import Asked
 from unlisted.server.query_service import DatasetView
 
-RANKINGS = ("gumbel", "labels")
-"""The ways to rank. `auto` is not among them: a visitor sees in two previews which is better."""
+RANKINGS = ("gumbel", "labels", "find")
+"""The ways to rank. `auto` is not among them: a visitor sees in previews which is better."""
+
+METHOD_FIELDS: Mapping[type[Question], str] = {Histogram: "counting", Top: "ranking", Labels: "method"}
+"""The field that says how a kind of question is answered: each kind has its own ways."""
 
 NOT_IN_THE_FORM = {
     "items": "the columns are boxes to tick, and stand beside the texts",
@@ -34,6 +37,7 @@ _FIRST = {
     "k": "20",
     "fetch": "1000",
     "ranking": "gumbel",
+    "counting": "auto",
 }
 
 
@@ -92,7 +96,7 @@ class Draft:
         read = {name: _read(name, about, self.typed[name]) for name, about in own.items() if name != "method"}
         read |= {name: self.typed[name] for name in AMOUNTS if name in self.typed}
         if "method" in own:
-            field, allowed = ("ranking", RANKINGS) if kind is Top else ("method", own["method"].choices)
+            field, allowed = METHOD_FIELDS[kind], RANKINGS if kind is Top else own["method"].choices
             read["method"] = _one_of(field, self.typed[field], allowed)
         for name in _without(read):
             read.pop(name, None)
@@ -105,8 +109,11 @@ def _without(read: Mapping[str, Any]) -> list[str]:
     if read.get("method") == "gumbel":
         # A ranking by noise alone needs no bound on the items of a user.
         hidden.append("items_per_user")
-    if read.get("method") == "labels":
+    if read.get("method") in ("labels", "find"):
         hidden += ["fetch", "count", "rows_per_item"]
+    if read.get("method") == "find":
+        # The noise of what is found first, and how many items of a user help at a time, are not chosen here.
+        hidden += ["noise", "items_per_user"]
     return hidden
 
 
