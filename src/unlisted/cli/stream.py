@@ -297,12 +297,9 @@ def backup(
     """Copy a stream as it stands after one round, also while somebody pushes to it."""
     with working("Copying"):
         rounds = Stream.open(folder).backup(to, releases_only=releases_only)
-    kind = (
-        "that can be read only; it holds nothing that was not released"
-        if releases_only
-        else "as sensitive as the data"
-    )
-    typer.echo(f"Copied {rounds:,} rounds to {escaped(str(to))}, {kind}.")
+    secret = "The copy is as sensitive as the data."
+    said = "The copy holds nothing that was not released." if releases_only else secret
+    typer.echo(f"Copied {rounds:,} rounds to {escaped(str(to))}. {said}")
 
 
 @contextmanager
