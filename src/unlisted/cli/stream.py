@@ -297,8 +297,8 @@ def backup(
     """Copy a stream as it stands after one round, also while somebody pushes to it."""
     with working("Copying"):
         rounds = Stream.open(folder).backup(to, releases_only=releases_only)
-    secret = "The copy is as sensitive as the data."
-    said = "The copy holds nothing that was not released." if releases_only else secret
+    whole = "The copy is as sensitive as the data."
+    said = "The copy holds nothing that was not released." if releases_only else whole
     typer.echo(f"Copied {rounds:,} rounds to {escaped(str(to))}. {said}")
 
 
