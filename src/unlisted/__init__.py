@@ -64,6 +64,7 @@ from unlisted.release.release import Release
 if _typing.TYPE_CHECKING:
     from unlisted.ledger.ledger import Ledger
     from unlisted.query.remote_table import connect
+    from unlisted.streams.folder import ExposedKeyWarning
     from unlisted.streams.question import EventLevelWarning
     from unlisted.streams.stream import Stream
 
@@ -84,6 +85,7 @@ __all__ = [
     "DiscreteLaplace",
     "EpsilonDelta",
     "EventLevelWarning",
+    "ExposedKeyWarning",
     "FrozenError",
     "Guarantee",
     "InvalidArgumentError",
@@ -119,6 +121,7 @@ __all__ = [
 
 _LATER = {
     "EventLevelWarning": "unlisted.streams.question",
+    "ExposedKeyWarning": "unlisted.streams.folder",
     "Ledger": "unlisted.ledger",
     "Stream": "unlisted.streams.stream",
     "connect": "unlisted.query.remote_table",

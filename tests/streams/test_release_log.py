@@ -296,6 +296,7 @@ class TestTimes:
 def test_a_stream_of_version_0_1_goes_on_into_a_log(tmp_path: Path) -> None:
     path = tmp_path / "events"
     shutil.copytree(VERSION_0_1 / "events", path)
+    (path / "key").chmod(0o600)
     before = readable(path)
     stream = Stream.open(path)
     stream.push(rows_of(*[(user, "soup") for user in range(900)]))

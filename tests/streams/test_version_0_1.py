@@ -25,7 +25,10 @@ STREAMS = ("events", "users")
 @pytest.fixture(params=STREAMS)
 def copied(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A stream of the first release, to go on with."""
-    return Path(shutil.copytree(MADE / request.param, tmp_path / request.param))
+    copy = Path(shutil.copytree(MADE / request.param, tmp_path / request.param))
+    # A repository does not keep who may read a file.
+    (copy / "key").chmod(0o600)
+    return copy
 
 
 def rows(users: int, first: int) -> pa.Table:

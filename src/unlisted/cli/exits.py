@@ -36,7 +36,7 @@ from unlisted.tables.reading import HELP
 
 BAD_INPUT, REFUSED, CHARGED, INTERRUPTED, UNREAD = 2, 3, 4, 130, 141
 
-_TYPED = {"source": "SOURCE", "path": "DIR", "k": "-k", "number": "--round", "items": "--item"} | {
+_TYPED = {"source": "SOURCE", "path": "DIR", "k": "-k", "number": "--round", "items": "--item", "to": "COPY"} | {
     name: f"--{name.replace('_', '-')}"
     for name in (
         *("user", "item", "table", *HELP, "count", "rows_per_item", "items_per_user", "where", "adjacency"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +21,8 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.query.options import defaults_of, own_options
 from unlisted.query.private_table import table
 from unlisted.release.export import as_json
-from unlisted.release.release import guarantee_as_dict
+from unlisted.release.release import escaped, guarantee_as_dict
+from unlisted.streams.folder import ExposedKeyWarning
 from unlisted.streams.question import PROTECTS_EVENTS, EventLevelWarning, StreamQuestion
 from unlisted.streams.stream import Stream
 
@@ -128,7 +131,7 @@ def push(folder: FolderArgument, brought: RoundOptions, written: OutputOptions) 
     """Take in one round and write its release. The same round again gives the same release."""
     check_writable(written, brought.source)
     into = Stream.open(folder)
-    with stoppable(), working("Counting"):
+    with stoppable(), working("Counting"), _noted():
         release = into.push(
             brought.rows(into),
             number=brought.round,
@@ -245,6 +248,51 @@ def _item(text: str, columns: int) -> Any:
     if not isinstance(parts, list) or len(parts) != columns:
         raise InvalidArgumentError("--item", text, f'a JSON list of {columns} values, such as ["a", 1]')
     return parts
+
+
+@stream.command("verify")
+def verify(folder: FolderArgument) -> None:
+    """Check every file and every release of a stream. Exit 1 if something is wrong; the rest stays readable."""
+    checked = Stream.open(folder)
+    with working("Checking"):
+        problems = checked.verify()
+    for problem in problems:
+        typer.echo(f"violation: {escaped(problem)}", err=True)
+    if problems:
+        raise typer.Exit(1)
+    rounds, every = checked.round, checked.settings.release_every
+    typer.echo(f"The stream is in order: {rounds:,} rounds, {rounds // every:,} releases.")
+
+
+@stream.command("backup")
+def backup(
+    folder: FolderArgument,
+    to: Annotated[
+        Path, typer.Argument(metavar="COPY", help="A folder that does not exist yet.", show_default=False)
+    ],
+    releases_only: Annotated[
+        bool,
+        typer.Option("--releases-only", help="Leave out the key and all that was not released: to be read only."),
+    ] = False,
+) -> None:
+    """Copy a stream as it stands after one round, also while somebody pushes to it."""
+    with working("Copying"):
+        rounds = Stream.open(folder).backup(to, releases_only=releases_only)
+    whole = "The copy is as sensitive as the data."
+    said = "The copy holds nothing that was not released." if releases_only else whole
+    typer.echo(f"Copied {rounds:,} rounds to {escaped(str(to))}. {said}")
+
+
+@contextmanager
+def _noted() -> Iterator[None]:
+    """Say in a line what the library warns of about the key."""
+    with warnings.catch_warnings(record=True) as noticed:
+        warnings.simplefilter("always", ExposedKeyWarning)
+        try:
+            yield
+        finally:
+            for one in noticed:
+                typer.echo(f"Note: {one.message}", err=True)
 
 
 def _counts_in(path: Path) -> dict[str, int]:

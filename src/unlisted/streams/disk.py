@@ -12,7 +12,7 @@ import errno
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -25,6 +25,7 @@ BESIDE = ".new"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 _DIGEST_BYTES = 32
+_BLOCK_BYTES = 1 << 20
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -61,6 +62,17 @@ def read_file(path: Path, most: int | None = None) -> bytes:
     """Read a file, or so many of its first bytes."""
     with told("read"), path.open("rb") as file:
         return file.read() if most is None else file.read(most)
+
+
+def copy_parts(source: Path, target: Path, parts: Iterable[tuple[int, int]]) -> None:
+    """Copy parts of a file, each from its start to its end, durably into a new one."""
+    with told("written"), _opened(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as copy:
+        for start, end in parts:
+            with source.open("rb") as file:
+                file.seek(start)
+                while block := file.read(min(_BLOCK_BYTES, end - file.tell())):
+                    _write_all(copy, block)
+        os.fsync(copy)
 
 
 def is_there(path: Path) -> bool:

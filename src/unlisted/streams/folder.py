@@ -53,6 +53,15 @@ from unlisted.streams.saved import Saved, rounds_of
 from unlisted.streams.settings import Settings
 
 KEY, PUBLISHED = "key", "published.json"
+EXPOSED = (
+    "The stream's key can be read by others than its owner, and whoever has it can take the noise off the counts. "
+    "Make it private again (chmod 600 on the file key in the folder), and consider who may have read it."
+)
+"""What is said of a key that is not private."""
+
+
+class ExposedKeyWarning(UserWarning):
+    """The key of a stream can be read by others than its owner."""
 
 
 class Folder:
@@ -132,6 +141,15 @@ class Folder:
     def history(self) -> History:
         """Return what has been released up to now."""
         return self._history.look(self.round())
+
+    def history_up_to(self, rounds: int) -> History:
+        """Return what has been released up to a round that has happened."""
+        return self._history.look(rounds)
+
+    def key_is_exposed(self) -> bool:
+        """Return whether others than the owner may read the key."""
+        with told("read"):
+            return bool((self.path / "key").stat().st_mode & 0o077)
 
     def release(self, number: int) -> Release:
         """Read the release after a round."""

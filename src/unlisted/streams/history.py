@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,7 @@ from unlisted.errors import InvalidArgumentError, StreamError
 from unlisted.mechanisms.continual.label_table import LabelTable
 from unlisted.privacy.numbers import whole
 from unlisted.release.release import Release
-from unlisted.streams.disk import read_file, told, unsealed
+from unlisted.streams.disk import PRIVATE_FILE, read_file, replace_file, told, unsealed
 from unlisted.streams.packing import Whole, columns_of, labels_of, table_of
 from unlisted.streams.release_log import ReleaseLog, damaged
 from unlisted.streams.times import Duration, duration
@@ -61,6 +62,17 @@ class History:
             hint = "A round is later than the one before it."
             raise InvalidArgumentError("time", str(given), f"after {before.isoformat()}", hint)
         return given
+
+    def copy_to(self, folder: Path, rounds: int) -> None:
+        """Copy what was released up to a round into another folder."""
+        self.log.copy_to(folder / LOG)
+        for number in range(1, rounds + 1):
+            if self.is_old(number):
+                replace_file(folder / f"{number:08d}", read_file(self._file(number)))
+                # When it was made is the time of the file.
+                with told("written"):
+                    shutil.copystat(self._file(number), folder / f"{number:08d}")
+                    (folder / f"{number:08d}").chmod(PRIVATE_FILE)
 
     def before(self, now: int, length: int | Duration, every: int) -> int:
         """Return the last round before a window of so many rounds, or of so long, that ends with a round."""
@@ -119,6 +131,13 @@ class History:
                 unknown = np.flatnonzero(found.rows_of(shown) < 0)
                 found = found.appended(shown.take(to_arrow(unknown)))
         return found.take(np.arange(len(found)))
+
+    def check(self, number: int) -> None:
+        """Refuse a release that cannot be read, or is not that of its round."""
+        if self.is_old(number):
+            self._old(number)
+        elif len(rows := self.log.rows(number)):
+            self.log.require_names(number, rows)
 
     def label_type(self, releases: Iterable[int]) -> pa.DataType | None:
         """Return of what type the labels are; None if nothing was shown so far."""

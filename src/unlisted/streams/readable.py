@@ -13,12 +13,14 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.numbers import whole
 from unlisted.release.release import Release
+from unlisted.streams.backing_up import back_up
 from unlisted.streams.exporting import Export
 from unlisted.streams.folder import Folder
 from unlisted.streams.selecting import Selection
 from unlisted.streams.settings import Settings
 from unlisted.streams.steady import MOST_SMOOTHED, steadied
 from unlisted.streams.times import Duration, Moment
+from unlisted.streams.verify import problems_of
 from unlisted.streams.windows import between, require_window
 
 if TYPE_CHECKING:
@@ -138,6 +140,39 @@ class ReadableStream:
             [(2, 'soup'), (4, 'soup')]
         """
         return Export.of(self._folder, Selection.read(start, end, every), items, steady=steady).release()
+
+    def verify(self) -> list[str]:
+        """Return what is wrong with the stream's files, a sentence each; an empty list if all is in order.
+
+        Every release is read, and it is checked that it is whole and that of its round; so are state, journal and
+        settings, and whether the key is private. A damaged release is named; the others can still be read.
+
+        Examples:
+            >>> asked = {"unit": "user", "items_per_user": 1, "budget": ul.Budget(epsilon=1, delta=1e-8)}
+            >>> ul.Stream.create("checked", rounds=24, **asked).verify()
+            []
+        """
+        return list(problems_of(self._folder))
+
+    def backup(self, to: str | os.PathLike[str], *, releases_only: bool = False) -> int:
+        """Copy the stream to a new folder, as it stands after one round, also while somebody pushes to it.
+
+        A copy is as sensitive as the stream. If it goes on with other rounds than the stream did, that is a second
+        stream, which nobody has paid for. Return how many rounds the copy has.
+
+        Args:
+            to: a folder that does not exist yet.
+            releases_only: leave out the key and every count that was not released. What is copied then may be
+                published; it can be read like the stream, and nothing can be pushed to it.
+
+        Examples:
+            >>> asked = {"unit": "user", "items_per_user": 1, "budget": ul.Budget(epsilon=1, delta=1e-8)}
+            >>> ul.Stream.create("mine", rounds=24, **asked).backup("to-publish", releases_only=True)
+            0
+            >>> ul.Stream.open("to-publish").round
+            0
+        """
+        return back_up(self._folder, Path(to), releases_only=releases_only)
 
     def write_export(
         self,

@@ -22,7 +22,13 @@ from typing import TypeVar
 
 from unlisted.errors import StreamError
 from unlisted.release.release import Release
-from unlisted.streams.disk import continue_journal, replace_file, told
+from unlisted.streams.disk import (
+    continue_journal,
+    copy_parts,
+    make_entries_durable,
+    replace_file,
+    told,
+)
 from unlisted.streams.packing import Rows, labels_of, packed, rows_in, unpacked
 from unlisted.streams.shown_names import MissingNamesError, ShownNames, labels_in
 
@@ -36,6 +42,7 @@ _BLOCK_BYTES = 1 << 16
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _NO_TIME = -(2**63)
+_NAMELESS = "shows values whose names were in a damaged record"
 _LEFT_OUT = 1 << 20
 """So many numbers of names are not given after a record that is lost: it may have given some of them."""
 
@@ -136,6 +143,11 @@ class ReleaseLog:
         """Read what the release after a round shows, by the numbers of names."""
         return self._read(number, rows_in)
 
+    def require_names(self, number: int, rows: Rows) -> None:
+        """Refuse a release that shows values whose names are lost."""
+        if not self.names.has(rows.names):
+            raise StreamError(damaged(number, _NAMELESS))
+
     def append(self, tag: bytes, number: int, time: datetime | None, release: Release | None) -> None:
         """Write the record of a round durably. All earlier rounds have happened; what is behind them has not."""
         self.look(number - 1)
@@ -156,6 +168,18 @@ class ReleaseLog:
         if not self._path.exists():
             replace_file(self._path, b"")
         continue_journal(self._path, end, b"".join((head.to_bytes(), listed, data)))
+
+    def copy_to(self, path: Path) -> None:
+        """Copy the records that have happened, and nothing that lies between or behind them."""
+        ours = sorted(
+            (one for one in self._records.values() if one.head.tag == self._expected), key=lambda one: one.at
+        )
+        parts: list[tuple[int, int]] = []
+        for record in ours:
+            start = parts.pop()[0] if parts and parts[-1][1] == record.at else record.at
+            parts.append((start, record.end))
+        copy_parts(self._path, path, parts)
+        make_entries_durable(path.parent)
 
     def _forget(self) -> None:
         self._records: dict[int, Record] = {}
@@ -205,7 +229,7 @@ class ReleaseLog:
         try:
             return made(data, self.names)
         except MissingNamesError:
-            raise StreamError(damaged(number, "shows values whose names were in a damaged record")) from None
+            raise StreamError(damaged(number, _NAMELESS)) from None
 
     def _free_end(self) -> int:
         """Return where to write if the end of what has happened is not known: nothing that may have is cut off."""

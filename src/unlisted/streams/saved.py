@@ -148,6 +148,12 @@ class Saved:
         return cls(running, contributions, grown.digests, end, chain)
 
 
+def extent_of(state: bytes) -> tuple[int, int]:
+    """Return how many rounds a state has seen, and where the journal ends that belongs to it."""
+    header = _unpacked(unsealed(STATE, state))[0]
+    return int(header["round"]), int(header["end"])
+
+
 def rounds_of(state: bytes) -> int:
     """Return how many rounds a state has seen."""
     return int(_unpacked(unsealed(STATE, state))[0]["round"])

@@ -60,11 +60,15 @@ class ShownNames:
 
     def take(self, numbers: Numbers) -> pa.Array:
         """Return the labels that have these numbers."""
+        if not self.has(numbers):
+            raise MissingNamesError
+        return self._labels.take(np.searchsorted(self._numbers.values, numbers))
+
+    def has(self, numbers: Numbers) -> bool:
+        """Return whether all of these numbers have a name."""
         known = self._numbers.values
         rows = np.searchsorted(known, numbers)
-        if len(numbers) and (rows[-1] >= len(known) or not np.array_equal(known[rows], numbers)):
-            raise MissingNamesError
-        return self._labels.take(rows)
+        return not len(numbers) or (int(rows.max()) < len(known) and np.array_equal(known[rows], numbers))
 
     def to_bytes(self, first: int) -> bytes:
         """Return the names with the numbers from `first` on, as bytes; nothing if there are none."""

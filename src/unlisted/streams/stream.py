@@ -21,6 +21,7 @@ from unlisted.query.charging import Payer
 from unlisted.query.options import require_budget
 from unlisted.release.release import Release, promise
 from unlisted.streams import folder
+from unlisted.streams.folder import EXPOSED, ExposedKeyWarning
 from unlisted.streams.question import (
     PROTECTS_EVENTS,
     EventLevelWarning,
@@ -175,6 +176,8 @@ class Stream(ReadableStream):
         self, rows: Any, number: int | None, given: datetime | None, *, fill_gaps: bool, wait: bool
     ) -> Release | None:
         key = self._folder.key()
+        if self._folder.key_is_exposed():
+            warnings.warn(EXPOSED, ExposedKeyWarning, stacklevel=5)
         with self._folder.only_writer(wait=wait):
             saved = self._folder.saved(self._settings, key)
             wanted = saved.round + 1 if number is None else whole("number", number)
