@@ -15,7 +15,7 @@ make what was released.
 *Not falling.* The path is put halfway between the highest value before and the lowest value after each round.
 
 What comes out is for a reader. The interval around it is as wide as that of a release, though the smooth path is
-closer to the truth: how close depends on how the true one grows. `bench/utility/steady_counts.py` measures both.
+closer to the truth: how close depends on how the true one grows.
 """
 
 from __future__ import annotations
