@@ -35,6 +35,7 @@ def test_a_table_that_was_edited_is_found_and_written_anew(tmp_path: Path) -> No
 def test_every_script_for_the_pages_is_used_by_one() -> None:
     used = {found[1] for page in PAGES for found in FIGURE.finditer((DOCS / page).read_text(encoding="utf-8"))}
     assert used == {
+        "auto_rules.py",
         "interval_coverage.py",
         "items_per_user.py",
         "sharper_analysis.py",
