@@ -33,6 +33,7 @@ from unlisted.mechanisms.partition_selection.then_count import (
     LABELS_SHARE,
     SIZES_SHARE,
     FindThenCount,
+    FoundTop,
 )
 from unlisted.noise.gaussian_dp import mu_squared_of_discrete_gaussian_up, mu_squared_of_gaussian_counts_up
 from unlisted.noise.normal import normal_delta_up
@@ -272,3 +273,17 @@ def test_a_selection_with_an_epsilon_of_its_own_is_refused() -> None:
         FindThenCount(selection(), HALF, Fraction(0))
     with pytest.raises(InvalidArgumentError, match="grain"):
         mechanism(grain=0)
+
+
+@pytest.mark.parametrize("k", [1, 2, 9])
+def test_the_first_k_are_those_of_the_whole_answer(k: int) -> None:
+    """The same bits give the same answer, of which a ranking is the beginning."""
+    for number in range(20):
+        whole = mechanism().release(oracle_of(CROWD), KnownBits(f"first {number}"))
+        for counts in (True, False):
+            first = FoundTop(mechanism(), k, counts).release(oracle_of(CROWD), KnownBits(f"first {number}"))
+            assert first.labels.to_pylist() == whole.labels.to_pylist()[:k]
+            assert first.stopped == (len(whole) < k)
+            assert first.spent == whole.spent
+            assert (first.counts is not None and first.counts.tolist() == whole.counts.tolist()[:k]) == counts
+            assert first.extras == (whole.extras if counts else {})

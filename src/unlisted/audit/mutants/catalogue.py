@@ -28,6 +28,7 @@ MUTANTS = (
     thresholds.laplace_threshold_under_gaussian,
     thresholds.whole_delta_for_each_label,
     thresholds.cut_off_ignored,
+    thresholds.truncated_one_later,
     thresholds.zeros_listed,
     labels.every_item_in_full,
     labels.lone_label_of_one,

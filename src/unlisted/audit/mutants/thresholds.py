@@ -11,8 +11,10 @@ from unlisted.audit.laws.output_law import OutputLaw
 from unlisted.audit.mutants.mutant import LAPLACE, ONE, Mutant, Noise, Rows, released, rows_by_count
 from unlisted.audit.subject import OpenBits, Pair, Run, Subject
 from unlisted.audit.subjects.batches import top_histogram_batch
+from unlisted.audit.subjects.histograms import truncated_subject
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
+from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.law import Law
 from unlisted.noise.on_counts import with_escape
@@ -109,6 +111,30 @@ def cut_off_ignored(bits: OpenBits) -> Mutant:
         "Counts below 3 were cut off before, so a label may appear with count 3; the threshold allows for 1.",
         Subject("cut-off ignored", ignoring.guarantee(), lambda: [pair], run, exactly),
         _plain(knowing, bits, pair),
+        trials=50_000,
+    )
+
+
+def truncated_one_later(bits: OpenBits) -> Mutant:
+    """Let noise reach one value further than the threshold knows."""
+    right = TruncatedHistogram(Fraction(1), Fraction("0.02"), ONE)
+    # The coin of the repaired one chooses between two such pairs; here only its usual side is off by one.
+    threshold, wide = right.threshold - 1, Noise(right.wide, bits)
+
+    def run(histogram: Histogram) -> Rows:
+        return released(histogram, wide, threshold)
+
+    pair = appearing(1)
+    return Mutant(
+        "Noise is cut off at ±k, and a label is shown from k on, which noise alone can reach.",
+        Subject(
+            "truncated one later",
+            right.guarantee(),
+            lambda: [pair],
+            run,
+            lambda histogram: rows_over(histogram, threshold, noise_law(right.wide)),
+        ),
+        truncated_subject("repaired", right, lambda: [pair], bits),
         trials=50_000,
     )
 

@@ -16,6 +16,7 @@ from unlisted.audit.subjects.histograms import (
     audited_stream,
     audited_top_histogram,
     audited_top_k,
+    audited_truncated,
 )
 from unlisted.audit.subjects.interactions import audited_pay_what_you_get
 from unlisted.audit.subjects.labels import (
@@ -29,6 +30,7 @@ from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
+from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
 from unlisted.privacy.sensitivity import Sensitivity
@@ -55,11 +57,24 @@ OURS: dict[str, Callable[[], Subject]] = {
     "histogram-minimum": lambda: audited_histogram(
         "histogram-minimum", ThresholdHistogram(_LAPLACE, 8, _ONE, minimum_count=2)
     ),
+    "histogram-coin": lambda: audited_histogram(
+        "histogram-coin", ThresholdHistogram(_LAPLACE, 7, _TWO, lowered=2**63)
+    ),
+    "histogram-truncated": lambda: audited_truncated(
+        "histogram-truncated", TruncatedHistogram(Fraction(1), Fraction("0.01"), _TWO)
+    ),
+    "histogram-truncated-replace": lambda: audited_truncated(
+        "histogram-truncated-replace",
+        TruncatedHistogram(Fraction(2), Fraction("0.01"), Sensitivity(1, adjacency="replace")),
+    ),
     "top-histogram-laplace": lambda: audited_top_histogram(
         "top-histogram-laplace", TopHistogram(_LAPLACE, 8, 1, _ONE)
     ),
     "top-histogram-gaussian": lambda: audited_top_histogram(
         "top-histogram-gaussian", TopHistogram(_GAUSSIAN, 6, 2, _TWO)
+    ),
+    "top-histogram-coin": lambda: audited_top_histogram(
+        "top-histogram-coin", TopHistogram(_LAPLACE, 8, 1, _ONE, lowered=2**63)
     ),
     "top-k": lambda: audited_top_k("top-k", TopK.at(Ranking(3, 2, _ONE), epsilon=1, delta="0.002"), fetched=2),
     "top-k-all": lambda: audited_top_k(
