@@ -46,6 +46,13 @@ def settled_as(connection: Connection, dataset: str, reservation: int) -> Paid |
     return _paid(connection, row) if row is not None and row.state == "settled" else None
 
 
+def named_question(ledger: Ledger, account: str, key: str) -> tuple[str, int | None] | None:
+    """Return the state of the question that a request of this name asked, and its entry; None if none did."""
+    with ledger.store.reading() as connection:
+        row = connection.execute(_BY_KEY, {"account": account, "key": key}).one_or_none()
+    return None if row is None else (row.state, row.entry)
+
+
 def answered_before(change: Change, account: str, bill: Bill, key: str | None) -> Paid | None:
     """Find the answer to a retried or repeated question; refuse one that is being answered right now."""
     if key is not None:

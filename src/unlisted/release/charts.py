@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from unlisted.errors import InvalidArgumentError, MissingExtraError
 from unlisted.privacy.numbers import whole
+from unlisted.release.graphemes import cut
 from unlisted.release.release import NUMBERS, printable, short_up
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ PAGE_INK = "#010203"
 """Stands for the colour of the text around a chart; a page puts `currentColor` in its place."""
 
 _FORMATS = (".svg", ".png", ".html", ".json")
+_LABEL_COLUMNS, _LEGEND_COLUMNS = 40, 24
+"""Longer labels are cut, here and not by what draws: that would cut an emoji in two."""
+
 _TAG = re.compile(r"<(?=[/!?A-Za-z])")
 _WORD_JOINER = "\N{WORD JOINER}"
 
@@ -37,7 +41,7 @@ def release_chart(release: Release, most: int = 30) -> altair.LayerChart:
     """Draw the first rows of a release: bars with error bars, a ranking, or a list of labels."""
     rows = release.rows[: whole("most", most)]
     items = [name for name in release.table.column_names if name not in NUMBERS]
-    labels = _distinct([" · ".join(_as_data(row[name]) for name in items) for row in rows])
+    labels = _distinct([cut(" · ".join(_as_data(row[name]) for name in items), _LABEL_COLUMNS) for row in rows])
     data = [
         {"label": label, "said": _said(label, row), **{name: row[name] for name in NUMBERS if name in row}}
         for label, row in zip(labels, rows, strict=True)
@@ -79,7 +83,7 @@ def _list(data: list[dict[str, Any]], items: list[str]) -> list[Any]:
     alt = _altair()
     bare = alt.Axis(labels=False, ticks=False, domain=False)
     line = _label_axis(items).axis(bare)
-    written = _described(data).mark_text(align="left", color=_INK, limit=_WIDTH)
+    written = _described(data).mark_text(align="left", color=_INK)
     return [written.encode(x=alt.value(8), y=line, text="label:N")]
 
 
@@ -101,7 +105,7 @@ def _said(label: str, row: dict[str, Any]) -> str:
 def _label_axis(items: list[str]) -> Any:
     alt = _altair()
     title = ", ".join(_as_data(name) for name in items)
-    return alt.Y("label:N", title=title, sort=None, axis=alt.Axis(labelLimit=280))
+    return alt.Y("label:N", title=title, sort=None, axis=alt.Axis(labelLimit=0))
 
 
 def _as_data(label: object) -> str:
@@ -155,7 +159,7 @@ def spending_chart(entries: list[dict[str, Any]]) -> altair.LayerChart:
         # An account begins with nothing spent; what it was opened with is not spent by that.
         spent = {"settled": entry["rho"], "forfeited": entry["rho"], "opened": 0}.get(entry["kind"])
         if entry["account"] is not None and spent is not None:
-            account = _as_data(entry["account"])
+            account = cut(_as_data(entry["account"]), _LEGEND_COLUMNS)
             totals[account] = totals.get(account, 0.0) + float(spent)
             steps.append({"time": entry["time"], "spent": totals[account], "account": account})
     # Every line goes on to the end, at what it stands.
@@ -169,7 +173,7 @@ def spending_chart(entries: list[dict[str, Any]]) -> altair.LayerChart:
     base = alt.Chart(alt.Data(values=steps)).encode(
         x=alt.X("time:T", title=when, axis=axis, scale=alt.Scale(type="utc")),
         y=alt.Y("spent:Q", title="ρ spent"),
-        color=alt.Color("account:N"),
+        color=alt.Color("account:N", legend=alt.Legend(labelLimit=0)),
     )
     drawn = alt.layer(base.mark_line(interpolate="step-after"), base.mark_point(filled=True))
     chart: altair.LayerChart = drawn.properties(width=_WIDTH, height=260, title="Spending over time")
@@ -187,15 +191,21 @@ def stream_chart(export: Release, items: list[Any] | None, most: int) -> altair.
     else:
         several = (item if isinstance(item, tuple | list) else (item,) for item in items)
         wanted = [" · ".join(_as_data(part) for part in item) for item in several]
+    short = dict(zip(wanted, _distinct([cut(label, _LEGEND_COLUMNS) for label in wanted]), strict=True))
     data = [
-        {"said": f"round {row['round']}: {_said(row['label'], row)}"}
-        | {name: row[name] for name in ("label", "round", "count", "low", "high")}
+        {"said": f"round {row['round']}: {_said(row['label'], row)}", "label": short[row["label"]]}
+        | {name: row[name] for name in ("round", "count", "low", "high")}
         for row in rows
-        if row["label"] in wanted
+        if row["label"] in short
     ]
     base = _described(data).encode(
         x=alt.X("round:Q", title="round", axis=alt.Axis(tickMinStep=1)),
-        color=alt.Color("label:N", title=", ".join(map(_as_data, columns)), sort=wanted),
+        color=alt.Color(
+            "label:N",
+            title=", ".join(map(_as_data, columns)),
+            sort=list(short.values()),
+            legend=alt.Legend(labelLimit=0),
+        ),
     )
     drawn = alt.layer(
         base.mark_area(opacity=0.2).encode(y="low:Q", y2="high:Q"),

@@ -17,6 +17,7 @@ from unlisted.server.api.schemas import json_response
 from unlisted.server.cache import AnswerCache
 from unlisted.server.config import Config
 from unlisted.server.console.app import console_app
+from unlisted.server.console.notes import Notes
 from unlisted.server.console.sessions import Sessions
 from unlisted.server.console.visits import Console
 from unlisted.server.executor import Executor
@@ -53,7 +54,8 @@ def make_app(config: Config, ledger: Ledger) -> ASGIApp:
     app.add_api_route("/metrics", counters, include_in_schema=False)
     app.add_api_route("/", front_page, include_in_schema=False)
     sessions = Sessions(config.secret, ledger.store)
-    app.mount(CONSOLE, console_app(Console(service, executor, previews, rates, sessions)))
+    notes = Notes(ledger.store, sessions)
+    app.mount(CONSOLE, console_app(Console(service, executor, previews, rates, sessions, notes)))
     return RequestMiddleware(app, metrics, config.limits.body_bytes)
 
 

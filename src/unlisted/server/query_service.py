@@ -21,7 +21,13 @@ from unlisted.ledger.entries import Entry
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.rows import Page
 from unlisted.ledger.state import Balance, DatasetState
-from unlisted.ledger.stored_releases import StoredRelease, newest_releases, stored_release, stored_releases
+from unlisted.ledger.stored_releases import (
+    StoredRelease,
+    named_question,
+    newest_releases,
+    stored_release,
+    stored_releases,
+)
 from unlisted.query.plan import Plan
 from unlisted.release.release import Release, guarantee_as_dict, thawed
 from unlisted.server.auth import Caller, KeyRing
@@ -228,6 +234,18 @@ class QueryService:
         if found is None or not (caller.is_admin or found.paid.account == caller.grants.get(name)):
             raise AccessError(404, "There is no such release, or not for this key.")
         return _past(found)
+
+    def question_state(self, caller: Caller, name: str, idempotency_key: str) -> tuple[str, int | None] | None:
+        """Return what became of a question under its name: open, settled or forfeited, and the entry; or None."""
+        account = self.account(caller, name)
+        return named_question(self.ledger, account.name, idempotency_key)
+
+    def lost_questions(self, caller: Caller, most: int, only: str | None = None) -> list[Entry]:
+        """Return the newest questions that were charged and not answered, about all data sets or one."""
+        page = Page(most, kinds=("forfeited",), newest_first=True)
+        names = self.names(caller) if only is None else [only]
+        found = [entry for name in names for entry in self.history(caller, name, page)]
+        return sorted(found, key=lambda one: one.time, reverse=True)[:most]
 
     def account(self, caller: Caller, name: str) -> Account:
         """Return the account that pays for a caller's questions about a data set."""

@@ -1,4 +1,4 @@
-"""What several servers of one ledger share besides the books: rates, lockouts, sign-outs, a sign of life.
+"""What several servers of one ledger share besides the books: rates, lockouts, sign-outs, notes of the console.
 
 It lies in the ledger's database, in tables of its own that are made when a server starts. None of it is part of
 the books: whoever empties these tables lifts lockouts and ends nobody's budget.
@@ -41,6 +41,16 @@ ended_sessions = sa.Table(
     # Sessions of the console that somebody signed out of.
     sa.Column("number", sa.Text, primary_key=True),
     sa.Column("ended", sa.Float(53), nullable=False),
+)
+
+notes = sa.Table(
+    "unlisted_notes",
+    metadata,
+    # What one page of the console has to say to the next, sealed.
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("owner", sa.Text, nullable=False, index=True),
+    sa.Column("sealed", sa.Text, nullable=False),
+    sa.Column("written", sa.Float(53), nullable=False),
 )
 
 signs_of_life = sa.Table(

@@ -21,7 +21,7 @@ router = APIRouter()
 Entry = Annotated[int, Path(ge=1, le=2**53)]
 Before = Annotated[int | None, Query(ge=1, le=2**53)]
 
-_MOST_ANSWERS = 50
+_MOST_ANSWERS, _MOST_LOST = 50, 20
 
 MOST_ROWS = 500
 """A page of more rows helps nobody; the files have all."""
@@ -45,6 +45,7 @@ def show(visit: Signed, name: str, entry: Entry) -> Response:
         "release": release,
         "rows": first_rows(release),
         "chart": drawn(release),
+        "drawable": is_drawable(release),
         "missing": list(why_missing(release.plan, complete=release.complete)),
     }
     return visit.page("answer.html", given)
@@ -68,9 +69,12 @@ def first_rows(release: Release) -> list[dict[str, Any]]:
 
 def drawn(release: Release) -> Markup | None:
     """Return an answer as a picture. Values without numbers have none: the list of them says it all."""
-    if not len(release) or set(NUMBERS).isdisjoint(release.table.column_names):
-        return None
-    return picture(release.chart(), _said(release))
+    return picture(release.chart, _said(release)) if is_drawable(release) else None
+
+
+def is_drawable(release: Release) -> bool:
+    """Return whether there is something to measure."""
+    return bool(len(release)) and not set(NUMBERS).isdisjoint(release.table.column_names)
 
 
 def _said(release: Release) -> str:
@@ -84,8 +88,15 @@ def history(visit: Signed) -> Response:
     """List the newest answers about all data sets."""
     service, caller = visit.service, visit.caller
     names = service.names(caller)
-    newest = service.newest_releases(caller, _MOST_ANSWERS)
-    return visit.page("history.html", {"current": "History", "found": newest, "names": names, "only": None})
+    given = {
+        "current": "History",
+        "found": service.newest_releases(caller, _MOST_ANSWERS),
+        "lost": service.lost_questions(caller, _MOST_LOST),
+        "names": names,
+        "only": None,
+        "older": None,
+    }
+    return visit.page("history.html", given)
 
 
 @router.get("/history/{name}")
@@ -96,6 +107,7 @@ def history_of_one(visit: Signed, name: str, before: Before = None) -> Response:
     given = {
         "current": "History",
         "found": found,
+        "lost": [] if before else service.lost_questions(caller, _MOST_LOST, name),
         "names": service.names(caller),
         "only": name,
         "older": found[-1].entry if len(found) == _MOST_ANSWERS else None,

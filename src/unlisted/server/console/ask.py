@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from unlisted.errors import BudgetRefusedError, FrozenError, InvalidArgumentError
+from unlisted.errors import InvalidArgumentError
 from unlisted.query.plan import Plan
+from unlisted.server.console import asked
 from unlisted.server.console.budget import Standing, standing_of
 from unlisted.server.console.charts import picture
 from unlisted.server.console.question_form import Draft
-from unlisted.server.console.visits import Sent, Signed, SignedIn
+from unlisted.server.console.visits import Form, Sent, Signed, SignedIn
 from unlisted.server.query_service import DatasetView
 from unlisted.tables.column_types import ColumnType
 
 router = APIRouter()
+
+DraftName = Annotated[str, Query(max_length=200)]
 
 KINDS = (
     ("histogram", "All counts", "every value that enough users share, with its count"),
@@ -54,9 +58,6 @@ _EXAMPLES = {
 }
 
 
-_STATUSES: dict[type, int] = {BudgetRefusedError: 402, FrozenError: 403}
-
-
 @dataclass(frozen=True)
 class Wrong:
     """What is wrong with a draft, and the field it is wrong in; an empty field stands for the whole."""
@@ -71,7 +72,7 @@ class Preview:
 
     plan: Plan
     standing: Standing
-    chart: Markup
+    chart: Markup | None
     request: str
 
     @property
@@ -100,15 +101,15 @@ def datasets(visit: Signed) -> Response:
 
 
 @router.get("/datasets/{name}/ask")
-async def show(visit: Signed, name: str) -> Response:
-    """Show the form with a preview of what it says."""
-    return await visit.planning(lambda: _page(visit, name, Draft.blank(visit.service.dataset(visit.caller, name))))
+async def show(visit: Signed, name: str, draft: DraftName = "") -> Response:
+    """Show the form with a preview of what it says: as it is at first, or as it was sent before."""
+    return await visit.planning(lambda: _page(visit, name, draft))
 
 
 @router.post("/datasets/{name}/ask")
 async def preview(visit: Signed, name: str, sent: Sent) -> Response:
-    """Show the form as it was sent, with its preview: how the page works without JavaScript."""
-    return await visit.planning(lambda: _page(visit, name, Draft.sent(sent)))
+    """Take the form as it was sent, and show it with its preview: how the page works without JavaScript."""
+    return await run_in_threadpool(_again, visit, name, Draft.sent(sent))
 
 
 @router.post("/datasets/{name}/ask/preview")
@@ -123,26 +124,32 @@ async def preview_alone(visit: Signed, name: str, sent: Sent) -> Response:
 
 @router.post("/datasets/{name}/answers")
 async def pay(visit: Signed, name: str, sent: Sent) -> Response:
-    """Spend: run the question that was previewed, and go to its answer."""
-    draft = Draft.sent(sent)
+    """Spend: begin the question that was previewed, and go to where its answer will be."""
+    draft, request = Draft.sent(sent), sent.one("request") or secrets.token_urlsafe(16)
     try:
         plan = await visit.planning(lambda: visit.service.plan(visit.caller, name, draft.asked()), is_asked=True)
-        release = await visit.console.executor.answer(plan, sent.one("request") or None, visit.gone)
-    except (InvalidArgumentError, BudgetRefusedError) as refused:
-        why = refused
-        return await visit.planning(lambda: _page(visit, name, draft, why))
-    entry = release.stamp["entry"] if release.stamp else ""
-    return visit.go("datasets", name, "answers", entry)
+    except InvalidArgumentError:
+        # The form says what is wrong with it.
+        return await run_in_threadpool(_again, visit, name, draft)
+    await asked.begin(visit, name, draft, plan, request)
+    return visit.go("datasets", name, "asked", request)
 
 
-def _page(
-    visit: SignedIn, name: str, draft: Draft, refused: InvalidArgumentError | BudgetRefusedError | None = None
-) -> Response:
+def _again(visit: SignedIn, name: str, draft: Draft) -> Response:
+    """Send the browser to the form as it was filled in."""
+    visit.service.require_seen(visit.caller, name)
+    note = {"dataset": name, "draft": draft.hidden(), "state": "draft"}
+    return visit.go("datasets", name, "ask", draft=visit.console.notes.keep(visit.caller.key, note))
+
+
+def _page(visit: SignedIn, name: str, noted: str) -> Response:
     dataset = visit.service.dataset(visit.caller, name)
-    given = _previewed(visit, name, draft)
-    if refused is not None:
-        given["wrong"] = _wrong(refused)
+    note = visit.console.notes.read(visit.caller.key, noted) if noted else None
     first = Draft.blank(dataset)
+    draft = first if note is None else Draft.sent(Form(tuple((key, value) for key, value in note["draft"])))
+    given = _previewed(visit, name, draft)
+    if note is not None and note["state"] == "refused":
+        given["wrong"] = Wrong("", note["text"])
     given |= {
         "current": "Data sets",
         "dataset": dataset,
@@ -152,8 +159,7 @@ def _page(
         "example": _example(dataset),
         "opened": any(getattr(draft, field) != getattr(first, field) for field in _MORE),
     }
-    status = 200 if not given["wrong"].text else _STATUSES.get(type(refused), 422)
-    return visit.page("ask.html", given, status)
+    return visit.page("ask.html", given)
 
 
 def _previewed(visit: SignedIn, name: str, draft: Draft) -> dict[str, Any]:
@@ -165,12 +171,12 @@ def _previewed(visit: SignedIn, name: str, draft: Draft) -> dict[str, Any]:
     except InvalidArgumentError as refused:
         return shown | {"wrong": _wrong(refused)}
     standing = standing_of(visit.service.balance(visit.caller, name))
-    chart = picture(plan.chart().properties(width=390, height=230), _curve_said(plan))
+    chart = picture(lambda: plan.chart().properties(width=390, height=230), _curve_said(plan))
     return shown | {"preview": Preview(plan, standing, chart, secrets.token_urlsafe(16))}
 
 
-def _wrong(refused: InvalidArgumentError | BudgetRefusedError) -> Wrong:
-    at = refused.argument if isinstance(refused, InvalidArgumentError) else ""
+def _wrong(refused: InvalidArgumentError) -> Wrong:
+    at = refused.argument
     at = {"items": "item", "epsilon, rho": "epsilon"}.get(at, at)
     known = {"item", "where", "question", "epsilon", "k", *_MORE}
     return Wrong(at if at in known else "", str(refused))

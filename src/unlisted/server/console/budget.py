@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Annotated
 
@@ -42,6 +43,16 @@ class Part:
 
 
 @dataclass(frozen=True)
+class PeriodPart:
+    """What an account may spend in the present period, and the day on which its allowance starts anew (UTC)."""
+
+    kind: str
+    rho: Part
+    delta: Part
+    next_start: date
+
+
+@dataclass(frozen=True)
 class Standing:
     """Where an account stands, within the data set that it shares with others.
 
@@ -55,6 +66,23 @@ class Standing:
     left: Guarantee
     failures: Failures
     dataset_frozen: bool
+    dataset_left: Guarantee
+    period: PeriodPart | None = None
+
+    @property
+    def drawn(self) -> Part:
+        """What a meter shows: ρ of the period where there is one, for that is what runs out first."""
+        return self.rho if self.period is None else self.period.rho
+
+    def lacks(self, cost: Guarantee) -> str:
+        """Return what has too little left for a cost: the account, its period, or the data set; empty if none."""
+        amount = Amount.charge(cost)
+        own = Guarantee(self.rho.total - self.rho.gone, self.delta.total - self.delta.gone)
+        parts = {"account": own, "data set": self.dataset_left}
+        if self.period is not None:
+            parts = {self.period.kind: Guarantee(self.period.rho.left, self.period.delta.left), **parts}
+        short = (name for name, left in parts.items() if not amount.fits(Amount.allowance(left.rho, left.delta)))
+        return next(short, "")
 
     @property
     def frozen(self) -> bool:
@@ -80,7 +108,33 @@ def standing_of(balance: Balance) -> Standing:
         left=left,
         failures=account.failures,
         dataset_frozen=balance.dataset.failures.frozen,
+        dataset_left=balance.dataset.left.guarantee(),
+        period=_period_of(balance),
     )
+
+
+def _period_of(balance: Balance) -> PeriodPart | None:
+    terms, left_of_it = balance.account.terms, balance.left_in_period
+    if terms.period is None or terms.allowance is None or left_of_it is None:
+        return None
+    total, left = terms.allowance.guarantee(), left_of_it.guarantee()
+    return PeriodPart(
+        terms.period,
+        Part(total.rho, total.rho - left.rho, left.rho),
+        Part(total.delta, total.delta - left.delta, left.delta),
+        _next_start(terms.period, datetime.fromisoformat(balance.time).astimezone(UTC).date()),
+    )
+
+
+def _next_start(period: str, today: date) -> date:
+    """Return the first day of the next period."""
+    if period == "day":
+        return today + timedelta(days=1)
+    if period == "week":
+        return today + timedelta(days=7 - today.weekday())
+    if period == "year":
+        return date(today.year + 1, 1, 1)
+    return date(today.year + today.month // 12, today.month % 12 + 1, 1)
 
 
 def dataset_part(dataset: DatasetState) -> Part:
@@ -158,7 +212,7 @@ def _spending(visit: SignedIn, name: str, balances: list[Balance]) -> Markup | N
         for account, rho in before.items()
         if rho > 0
     ]
-    return picture(spending_chart([*first, *steps]), _said(name))
+    return picture(lambda: spending_chart([*first, *steps]), _said(name), slim=True)
 
 
 def _said(name: str) -> str:

@@ -7,6 +7,7 @@ colour that reads well on white does not on black.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -14,6 +15,7 @@ from xml.etree import ElementTree as ET
 from markupsafe import Markup
 
 from unlisted.release.charts import chart_bytes
+from unlisted.tables.failures import OWNER_LOG
 
 if TYPE_CHECKING:
     import altair
@@ -42,8 +44,33 @@ _SERIES = tuple(f"#0000{number:02}" for number in range(1, 11))
 """Stand for the colours of the style sheet in charts with several lines."""
 
 
-def picture(chart: altair.LayerChart, said: str) -> Markup:
-    """Draw a chart for a page; `said` is what a screen reader reads in its place."""
+def picture(make: Callable[[], altair.LayerChart], said: str, *, slim: bool = False) -> Markup | None:
+    """Draw a chart for a page; `said` is what a screen reader reads in its place.
+
+    A chart must never hide an answer: what cannot be drawn is None, and why not is for the owner's log. `slim`
+    adds a second drawing for narrow windows, with the legend below.
+    """
+    try:
+        wide = _drawn(make(), said)
+        return wide if not slim else _only("wide", wide) + _only("slim", _drawn(_narrow(make()), said))
+    except Exception:
+        OWNER_LOG.exception("A chart could not be drawn; the page is shown without it.")
+        return None
+
+
+def _only(name: str, drawn: Markup) -> Markup:
+    return Markup('<div class="{}">{}</div>').format(name, drawn)
+
+
+def _narrow(chart: altair.LayerChart) -> altair.LayerChart:
+    """Return a chart that fits a phone, at letters that can be read."""
+    narrow: altair.LayerChart = chart.properties(width=260, height=220, title="").configure_legend(
+        orient="bottom", columns=1
+    )
+    return narrow
+
+
+def _drawn(chart: altair.LayerChart, said: str) -> Markup:
     drawn = ET.fromstring(chart_bytes(_plain(chart), Path("chart.svg")))  # noqa: S314 - we drew it ourselves
     size = {name: drawn.get(name, "") for name in ("viewBox", "width", "height")}
     _clean(drawn)
@@ -58,10 +85,16 @@ def _plain(chart: altair.LayerChart) -> Any:
         .configure_view(stroke=None)
         .configure_axis(labelFontSize=12, titleFontSize=12, titleFontWeight="normal", titlePadding=8, tickCount=6)
         .configure_title(fontSize=14, subtitleFontSize=12)
-        .configure_legend(labelFontSize=12, titleFontSize=12, symbolOpacity=1)
+        .configure_legend(labelFontSize=12, titleFontSize=12, symbolOpacity=1, **_legend_of(chart))
         .configure_range(category=list(_SERIES))
         .configure_text(fontSize=12)
     )
+
+
+def _legend_of(chart: altair.LayerChart) -> dict[str, Any]:
+    """Return where a chart wants its legend."""
+    said = chart.to_dict().get("config", {}).get("legend", {})
+    return {name: said[name] for name in ("orient", "columns") if name in said}
 
 
 def _clean(element: ET.Element) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from datetime import UTC, datetime
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 from urllib.parse import quote
@@ -55,12 +56,12 @@ def render(template: str, given: dict[str, Any]) -> str:
 
 def cost(amount: Fraction, digits: int = 3) -> str:
     """Write what something costs, in few digits, rounded up."""
-    return _short_exponent(short_up(amount, digits))
+    return _written(short_up(amount, digits))
 
 
 def allowed(amount: Fraction, digits: int = 3) -> str:
     """Write what may still be spent, in few digits, rounded down."""
-    return _short_exponent(f"{float(round_down(amount, digits)):.{digits}g}")
+    return _written(f"{float(round_down(amount, digits)):.{digits}g}")
 
 
 def moment(time: datetime | str) -> str:
@@ -69,15 +70,22 @@ def moment(time: datetime | str) -> str:
     return f"{when.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
-def _short_exponent(text: str) -> str:
-    """Write 1e-08 as people type it, 1e-8."""
-    return re.sub(r"e([+-])0+", r"e\1", text)
+def _written(text: str) -> str:
+    """Write a number as people do: 1,000 and 0.00025, and 1e-8 only where there would be too many noughts."""
+    number = Decimal(text)
+    if number == 0 or _LEAST_PLAIN <= abs(number) < _LARGEST_PLAIN:
+        plain = f"{number:,f}"
+        return plain.rstrip("0").rstrip(".") if "." in plain else plain
+    return re.sub(r"e([+-])0*", lambda found: "e-" if found[1] == "-" else "e", text)
+
+
+_LEAST_PLAIN, _LARGEST_PLAIN = Decimal("0.0001"), Decimal(10) ** 15
 
 
 def figure(number: int | float | str) -> str:
     """Write a number, thousands apart, one with a fraction in few digits and rounded up; a word stays a word."""
     if isinstance(number, float):
-        return f"{float(short_up(Fraction(repr(number)), 6)):,.6g}"
+        return _written(short_up(Fraction(repr(number)), 6))
     return f"{number:,}" if isinstance(number, int) else number
 
 

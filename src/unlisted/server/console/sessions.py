@@ -71,6 +71,25 @@ class Sessions:
             put(connection, ended_sessions, {"number": opened[0], "ended": now})
         self._alive.clear()
 
+    def ended_key(self, cookie: str) -> str | None:
+        """Return the key that a cookie of ours held before it ended; None if it is not ours or was nobody's."""
+        try:
+            _, _, key = self._seal.decrypt(cookie.encode()).decode().partition(" ")
+        except InvalidToken:
+            return None
+        return key or None
+
+    def sealed(self, text: str) -> str:
+        """Return a text that only this service can read."""
+        return self._seal.encrypt(text.encode()).decode()
+
+    def unsealed(self, sealed: str) -> str | None:
+        """Return a text that `sealed` wrote; None if another secret did."""
+        try:
+            return self._seal.decrypt(sealed.encode()).decode()
+        except InvalidToken:
+            return None
+
     def token(self, cookie: str) -> str:
         """Return what a form that is sent with this cookie must carry."""
         return hmac.new(self._form_key, cookie.encode(), hashlib.sha256).hexdigest()

@@ -37,7 +37,7 @@ def of_one(visit: Signed, name: str) -> Response:
         "last": last,
         "release": release,
         "rows": first_rows(release) if release else [],
-        "chart": picture(stream.chart(), _said(name)) if release else None,
+        "chart": picture(stream.chart, _said(name), slim=True) if release else None,
     }
     return visit.page("stream.html", given)
 

@@ -18,13 +18,18 @@ function follow(form, preview, said) {
         redirect: "error",
       });
       const text = await answer.text();
-      if (mine === asked && answer.ok) {
+      if (mine === asked && (answer.status === 429 || answer.status === 503)) {
+        // Busy: ask again in a moment, as the service says.
+        timer = setTimeout(renew, 1000 * Number(answer.headers.get("Retry-After") ?? 1));
+        return;
+      }
+      if (mine === asked && (answer.ok || answer.status === 401)) {
         preview.innerHTML = text;
         // Read out in one sentence, and not the whole card after every letter.
         said.textContent = preview.querySelector("[data-said]")?.textContent.trim() ?? "";
       }
     } catch {
-      // Signed out, or the service is away: the button still works and the page then says which.
+      // The service is away: the button still works and the page then says so.
     }
     if (mine === asked) preview.removeAttribute("aria-busy");
   }
