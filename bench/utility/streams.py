@@ -5,8 +5,8 @@ usage: python -m bench.utility.streams [--run]
 DP-SQLP (Zhang et al., PVLDB 17:12) reports keys and errors after the last of T micro-batches: ε = 6, δ = 1e-9, at
 most 32 contributions a user, 10 million users, a million keys. A user has as many records as a Zipf-Mandelbrot law
 says (q = 26, s = 6.738), each of a key by another (q = 1000, s = 1.4). Here a user counts once for each key, for
-at most 32 keys. At full size keys and error are *computed*: every count is Poisson about its mean, its noise is the
-mechanism's. With `--run` a stream of a tenth of the users and keys is really pushed, round after round, and
+at most 32 keys. At full size keys and error are *computed*: every count is Poisson about its mean, its noise is
+the mechanism's. With `--run` a stream of a tenth of the users and keys is really pushed, round after round, and
 compared with what is computed for that size.
 
 The l2 error is that of the released counts against the bounded ones, at most 32 keys of each user, and of what is

@@ -22,13 +22,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unlisted.errors import StreamError
-from unlisted.mechanisms.continual.label_table import Column, LabelTable
+from unlisted.mechanisms.continual.label_table import LabelTable
 from unlisted.mechanisms.continual.stream_state import StreamNoise, StreamState
+from unlisted.mechanisms.continual.tag_table import Column, TagTable
 from unlisted.noise.keyed import TAG_BYTES, NoiseKey, Tags
 from unlisted.streams.contributions import Contributions
 from unlisted.streams.disk import sealed, unsealed
 from unlisted.streams.settings import Settings
-from unlisted.streams.tag_table import TagTable
 
 STATE, NOISE = "state", "noise"
 _LENGTH_BYTES = 8

@@ -20,9 +20,9 @@ from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
 from unlisted.mechanisms.continual.correlated_noise import KeyedRecursion
 from unlisted.mechanisms.continual.correlated_price import class_ends
-from unlisted.mechanisms.continual.label_table import Column
 from unlisted.mechanisms.continual.recursion import Recursion
 from unlisted.mechanisms.continual.stream_state import StreamState
+from unlisted.mechanisms.continual.tag_table import Column
 from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
 from unlisted.mechanisms.mechanism import Answer
 from unlisted.noise.keyed import NoiseKey

@@ -22,7 +22,7 @@ from unlisted.mechanisms.continual.binary_tree import (
     steps_with_popcount,
 )
 from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram, Display, StepNoise
-from unlisted.mechanisms.continual.label_table import Column
+from unlisted.mechanisms.continual.tag_table import Column
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey, Tags
 from unlisted.noise.on_counts import noise_price

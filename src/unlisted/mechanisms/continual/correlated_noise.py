@@ -17,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unlisted.mechanisms.continual.label_table import Column, block_tags
+from unlisted.mechanisms.continual.label_table import block_tags
 from unlisted.mechanisms.continual.recursion import Numbers, Recursion
+from unlisted.mechanisms.continual.tag_table import Column
 from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
 from unlisted.noise.keyed import NoiseKey, Tags
 
@@ -26,7 +27,7 @@ CHAIN_BYTES = 32
 _AT_ONCE = 1 << 15
 """So many draws at a time: what a step touches then stays close to the processor."""
 
-_STEPS_AGAIN = 4
+_STEPS_AGAIN = 8
 """So many steps may have to be drawn again after a restart."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.whole_numbers import to_numpy
-from unlisted.mechanisms.continual.label_table import Column, LabelTable, is_text
+from unlisted.mechanisms.continual.label_table import LabelTable, is_text
+from unlisted.mechanisms.continual.tag_table import Column
 from unlisted.noise.keyed import NoiseKey, Tags
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -89,7 +91,7 @@ class StreamState:
         Rounds saturate so that totals never do. A total that did would move by one less from some round on than
         before it: two changes to the noise's steps where one event may make only one.
         """
-        labels, numbers = in_order(counts)
+        labels, numbers, digest = in_order(counts)
         rows = self.labels.rows_of(labels)
         unknown = np.flatnonzero(rows < 0)
         fresh = label_rules.take(labels, unknown)
@@ -97,7 +99,6 @@ class StreamState:
         totals = _longer(self.totals, len(unknown))
         # Labels of a round are distinct, so no row is added to twice.
         totals[rows] += np.minimum(numbers, largest)
-        digest = digest_of(labels, numbers)
         return replace(
             self,
             round=self.round + 1,
@@ -119,15 +120,20 @@ class StreamState:
         return replace(self, shown=shown)
 
 
-def in_order(counts: BoundedCounts) -> tuple[pa.Array, NDArray[np.int64]]:
-    """Return a round's labels and counts in the order of the labels' bytes, whatever order they came in."""
+@lru_cache(maxsize=1)
+def in_order(counts: BoundedCounts) -> tuple[pa.Array, NDArray[np.int64], bytes]:
+    """Return a round's labels and counts in the order of the labels' bytes, and a digest of both.
+
+    A round is looked at twice, to know it again and to count it.
+    """
     labels = counts.labels
     if is_text(labels):
         rows = to_numpy(pc.sort_indices(labels).cast(pa.int64()))
     else:
         names = label_rules.encode_all(labels)
         rows = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
-    return label_rules.take(labels, rows), counts.counts[rows]
+    labels, numbers = label_rules.take(labels, rows), counts.counts[rows]
+    return labels, numbers, digest_of(labels, numbers)
 
 
 def digest_of(labels: pa.Array, counts: NDArray[np.int64]) -> bytes:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import duckdb
@@ -172,6 +172,16 @@ def _reader(stream: Any) -> pa.RecordBatchReader:
 
 def _duckdb_types(schema: pa.Schema) -> Mapping[str, str]:
     """Return DuckDB's names for the types of those columns that it can read, and whose name is theirs alone."""
+    return _types_written(schema.serialize().to_pybytes())
+
+
+@lru_cache(maxsize=64)
+def _types_written(serialized: bytes) -> Mapping[str, str]:
+    """Return the same for a schema as bytes, with all that is said beside its types.
+
+    Frames of one shape come again and again, as the rounds of a stream do, and asking DuckDB means opening it.
+    """
+    schema = pa.ipc.read_schema(pa.py_buffer(serialized))
     uses = Counter(schema.names)
     fields = [field for field in schema if uses[field.name] == 1]
     with closing(connected()) as connection:

@@ -1,4 +1,4 @@
-"""A set of keyed tags that only grows: which tags were there before, for millions at a time.
+"""Columns that only grow, and a set of keyed tags that does: which were there before, for millions at a time.
 
 Tags are 128 random bits, so eight of their bytes order them well. The table is a few sorted runs whose sizes
 double; what is looked up is sorted too, so that memory is gone through from one end to the other. A longer table
@@ -8,15 +8,48 @@ shares its runs with the shorter one that it was made from, which stays as it wa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unlisted.mechanisms.continual.label_table import Column
 from unlisted.noise.keyed import TAG_BYTES, Tags
 
 Rows = NDArray[np.int64]
 _Words = NDArray[np.uint64]
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+_ROOM = 4
+"""A column that is full gets this part of its length as room to grow."""
+
+
+class Column(Generic[_Scalar]):
+    """Numbers, one row for each label, to which rows can only be added."""
+
+    def __init__(self, values: NDArray[_Scalar]) -> None:
+        self.values = values
+        self._memory = values
+        # How much of the memory is taken, by this column or a longer one: whoever is at the end may go on there.
+        self._taken = [len(values)]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def appended(self, more: NDArray[_Scalar]) -> Column[_Scalar]:
+        """Return the column with more rows; this one stays as it is."""
+        if len(more) == 0:
+            return self
+        size, total = len(self), len(self) + len(more)
+        longer = Column.__new__(Column)
+        if self._taken[0] == size and total <= len(self._memory):
+            longer._memory, longer._taken = self._memory, self._taken
+        else:
+            room = np.empty((total + total // _ROOM, *self.values.shape[1:]), self.values.dtype)
+            room[:size] = self.values
+            longer._memory, longer._taken = room, [size]
+        longer._memory[size:total] = more
+        longer._taken[0] = total
+        longer.values = longer._memory[:total]
+        return longer
 
 
 @dataclass(frozen=True, eq=False)
