@@ -1,7 +1,7 @@
 """Run the long audit and put its tables, with their date, into docs/audit-results.md.
 
-Every mechanism is run ten million times on either neighbour, and every mistake is audited too. The script leaves
-with 1 if a claim is false or a mistake is caught by nobody; the page is written anyway, to be looked at.
+Every mechanism is run ten million times on either neighbour, and every mutant is audited too. The script leaves
+with 1 if a claim is false or a mutant is caught by nobody; the page is written anyway, to be looked at.
 `python docs/make_audit.py --trials N` runs fewer times.
 """
 
@@ -15,11 +15,10 @@ from pathlib import Path
 from unlisted import __version__
 from unlisted.audit import Verdict, audit
 from unlisted.audit.audits import Audit, worst_of
-from unlisted.audit.broken.catalogue import broken_mechanisms
-from unlisted.audit.caught import COLUMNS as CAUGHT_COLUMNS
-from unlisted.audit.caught import Caught, catch
-from unlisted.audit.ours import OURS
+from unlisted.audit.mutants.catalogue import COLUMNS as CAUGHT_COLUMNS
+from unlisted.audit.mutants.catalogue import Caught, all_mutants, catch
 from unlisted.audit.report import COLUMNS, LEGEND, as_markdown, as_row
+from unlisted.audit.subjects.catalogue import OURS
 
 PAGE = Path(__file__).parent / "audit-results.md"
 TRIALS = 10_000_000
@@ -54,10 +53,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--trials", type=int, default=TRIALS)
     trials = parser.parse_args(arguments).trials
     audits = [_told(audit(subject(), trials)) for subject in OURS.values()]
-    caught = [catch(mistake) for mistake in broken_mechanisms()]
+    caught = [catch(mutant) for mutant in all_mutants()]
     PAGE.write_text(page(audits, caught, trials), encoding="utf-8")
     missed = [one.name for one in caught if not one.by_anyone]
-    sys.stdout.write(f"{len(caught)} mistakes, not caught: {', '.join(missed) or 'none'}\n")
+    sys.stdout.write(f"{len(caught)} mutants, not caught: {', '.join(missed) or 'none'}\n")
     return 1 if missed or worst_of(audits) is Verdict.violated else 0
 
 

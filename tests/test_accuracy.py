@@ -16,8 +16,7 @@ from tests.statistical.goodness import ALPHA
 
 import unlisted as ul
 from unlisted.counts.bounded_counts import BoundedCounts
-from unlisted.mechanisms.accuracy import PERCENTS
-from unlisted.mechanisms.mechanism import Mechanism
+from unlisted.mechanisms.mechanism import PERCENTS, Mechanism
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK

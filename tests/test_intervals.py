@@ -13,7 +13,7 @@ from tests.known_bits import KnownBits
 from tests.statistical.goodness import ALPHA
 
 from unlisted.counts.bounded_counts import BoundedCounts
-from unlisted.mechanisms.answer import Answer
+from unlisted.mechanisms.mechanism import Answer
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.truncated_laplace import TruncatedHistogram

@@ -21,8 +21,8 @@ from tests.server.asgi import Inside
 
 import unlisted as ul
 from unlisted.ledger.account import Account
+from unlisted.query.data import REHEARSED, Rehearsed
 from unlisted.query.plan import Plan
-from unlisted.query.rehearsals import REHEARSED, Rehearsed
 from unlisted.server.app import make_app
 from unlisted.server.config import read_config
 from unlisted.server.keys import KeyRing

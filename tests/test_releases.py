@@ -25,7 +25,7 @@ from tests.tables.engines import installed
 
 import unlisted as ul
 from unlisted.counts.weights import Weighing
-from unlisted.mechanisms.partition_selection.find_then_count_calibration import find_then_count_for_budget
+from unlisted.mechanisms.partition_selection.then_count import FindThenCount
 from unlisted.release.export import as_csv, as_json, as_parquet
 from unlisted.release.release import as_plain, as_text, escaped, printable, promise, short_up, shown_up
 
@@ -517,7 +517,7 @@ def test_rows_can_be_written_and_no_file_is_replaced_by_accident(tmp_path: Path)
 
 def test_what_was_released_beside_counts_is_in_the_receipt_and_survives_bytes() -> None:
     """A mechanism's extras: the noisy sizes of users, and what scaling may hide, said with the intervals."""
-    mechanism = find_then_count_for_budget(BUDGET, Weighing(BOUND)).mechanism
+    mechanism = FindThenCount.for_budget(BUDGET, Weighing(BOUND)).mechanism
     plan = asked().release_with("dish", mechanism=mechanism, at_delta=BUDGET.delta)
     release = plan.run()
     assert {row["dish"] for row in release.rows} == set(COMMON)

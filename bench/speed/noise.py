@@ -18,7 +18,7 @@ from bench.peers import OPENDP, PIPELINEDP
 from unlisted.noise.bits import fresh_bits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.exact_law import ExactLaw
+from unlisted.noise.law import ExactLaw
 
 SCALES = (10, 100, 1000)
 DRAWS = 2_000_000

@@ -25,7 +25,7 @@ from unlisted.mechanisms.threshold_coin import CoinHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.gaussian_shift import tail_about
+from unlisted.noise.gaussian_tails import tail_about
 from unlisted.noise.law import Law
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.sensitivity import Sensitivity

@@ -25,8 +25,7 @@ from bench.utility.bounded_tables import TABLES, Rows
 
 import unlisted as ul
 from unlisted.counts.weights import Weighing
-from unlisted.mechanisms.partition_selection.find_then_count import FindThenCount
-from unlisted.mechanisms.partition_selection.find_then_count_calibration import find_then_count_for_budget
+from unlisted.mechanisms.partition_selection.then_count import FindThenCount
 from unlisted.mechanisms.partition_selection.user_sizes import (
     NOISE_WEIGHT,
     SHRUNK,
@@ -122,7 +121,7 @@ def main() -> None:
     parser.add_argument("--choices", action="store_true")
     chosen = parser.parse_args()
     budget = ul.Budget(epsilon=chosen.epsilon, delta=chosen.delta)
-    mechanism = find_then_count_for_budget(budget, Weighing(ITEMS)).mechanism
+    mechanism = FindThenCount.for_budget(budget, Weighing(ITEMS)).mechanism
     print_header("Values released, and mean error against the true count", ("duckdb", "numpy", "pyarrow"))
     print(f"ε = {chosen.epsilon}, δ = {chosen.delta}, {chosen.runs} runs each; 0.8·s weighs {NOISE_WEIGHT}")
     print(f"| table | find, then count | {' | '.join(f'Algorithm 1, {n} items' for n in HISTOGRAMS)} |")

@@ -4,7 +4,7 @@
 
 For each table, k, budget and bound on items per user it prints how many of the true top k came out, by both ways
 and by what `auto` takes, and how often `auto` took the better one. With `--shares` it compares how much of ρ finds
-the labels. The rule of `query/planner.py` and the share of `partition_selection/then_rank_calibration.py` were
+the labels. The rule of `query/planner.py` and the share of `partition_selection/then_rank.py` were
 fixed from what this prints.
 """
 
@@ -22,7 +22,7 @@ from bench.utility.bounded_tables import TABLES, Rows
 from bench.utility.labels import most_common
 
 import unlisted as ul
-from unlisted.mechanisms.partition_selection import then_rank_calibration as label_ranking_budget
+from unlisted.mechanisms.partition_selection import then_rank
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
 from unlisted.query.questions import RankingMethod
 
@@ -69,7 +69,7 @@ def shares(tables: list[str], runs: int) -> Iterator[list[str]]:
             continue
         found = []
         for share in SHARES:
-            with patch.object(label_ranking_budget, "LABELS_SHARE", share):
+            with patch.object(then_rank, "LABELS_SHARE", share):
                 found.append(recall(rows, k, ul.Budget(epsilon=epsilon, delta=delta), bound, "labels", runs))
         yield [f"{rows.name}, k = {k}, ε = {epsilon}, {bound} items", *(f"{one:.0%}" for one in found)]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from unlisted.mechanisms.families import Noise
+from unlisted.noise.on_counts import Noise
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.query.plan import Plan
 from unlisted.query.planner import plan_of

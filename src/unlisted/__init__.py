@@ -37,10 +37,16 @@ from unlisted.errors import (
     UnlistedError,
 )
 from unlisted.ledger.terms import ResultsBudget
-from unlisted.mechanisms.accuracy import Accuracy
-from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
-from unlisted.mechanisms.mechanism import AllCounts, Description, LargestCounts, Mechanism, Weights
+from unlisted.mechanisms.mechanism import (
+    Accuracy,
+    AllCounts,
+    Answer,
+    Description,
+    LargestCounts,
+    Mechanism,
+    Weights,
+)
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
@@ -110,7 +116,7 @@ __all__ = [
 
 
 _LATER = {
-    "Ledger": "unlisted.ledger.extra",
+    "Ledger": "unlisted.ledger",
     "Stream": "unlisted.streams.stream",
     "connect": "unlisted.query.remote_table",
 }

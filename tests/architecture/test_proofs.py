@@ -20,7 +20,7 @@ WITHOUT_A_MODULE = {"privacy/lemma.md"}
 PROVED_TOO = {
     "counts/weights",
     "mechanisms/lazy_tail",
-    "mechanisms/partition_selection/weighted_round",
+    "mechanisms/partition_selection/one_round",
     "mechanisms/sparse_histogram",
 }
 """Not mechanisms of their own, but claims that mechanisms rest on."""

@@ -12,19 +12,18 @@ import pytest
 from tests.audit.repeatable import repeatable
 from tests.statistical.goodness import accepts, g_test, rejects, same_law_test
 
-from unlisted.audit.batches import (
+from unlisted.audit.laws.histograms import threshold_histogram_law, top_histogram_law, top_k_law
+from unlisted.audit.laws.output_law import OutputLaw
+from unlisted.audit.laws.streams import running_histogram_law
+from unlisted.audit.subject import Batch
+from unlisted.audit.subjects.batches import (
     running_histogram_batch,
     threshold_histogram_batch,
     top_histogram_batch,
     top_k_batch,
 )
-from unlisted.audit.coin_subjects import coins_batch, coins_law
-from unlisted.audit.histogram_laws import threshold_histogram_law, top_histogram_law
-from unlisted.audit.ours import ranking_of, rows_of
-from unlisted.audit.output_law import OutputLaw
-from unlisted.audit.ranking_laws import top_k_law
-from unlisted.audit.stream_laws import running_histogram_law
-from unlisted.audit.subject import Batch
+from unlisted.audit.subjects.histograms import ranking_of, rows_of
+from unlisted.audit.subjects.labels import optimal_batch, optimal_law
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
@@ -89,7 +88,7 @@ CASES = {
     "top k": lambda: on_counts(RANKINGS, top_k_batch, top_k_law, ranking_of),
     "top k of all counts": lambda: on_counts(ALL_RANKED, top_k_batch, top_k_law, ranking_of),
     "top k with counts": lambda: on_counts(COUNTED, top_k_batch, top_k_law, ranking_of),
-    "coins": lambda: on_counts(COINS, coins_batch, coins_law, ranking_of),
+    "coins": lambda: on_counts(COINS, optimal_batch, optimal_law, ranking_of),
     "stream, live": lambda: on_rounds(LIVE),
     "stream, sticky": lambda: on_rounds(STICKY),
     "stream, every second round": lambda: on_rounds(EVERY_SECOND, law=False),

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlisted.audit.divergence import LossLaw, grid, hockey_stick
-from unlisted.audit.likelihoods import Likelihoods
-from unlisted.audit.noise_masses import noise_law
-from unlisted.audit.output_law import OutputLaw
+from unlisted.audit.divergence import Likelihoods, LossLaw, grid, hockey_stick
+from unlisted.audit.laws.noise import noise_law
+from unlisted.audit.laws.output_law import OutputLaw
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
 

@@ -14,21 +14,21 @@ import pytest
 from tests.audit.repeatable import repeatable
 from tests.statistical.goodness import Verdict, accepts, as_numbers, g_test, rejects
 
-from unlisted.audit.label_laws import Crowd, label_ranking_law, label_selection_law, weights_of, without
-from unlisted.audit.label_subjects import (
+from unlisted.audit.laws.labels import Crowd, label_ranking_law, label_selection_law, weights_of, without
+from unlisted.audit.laws.noise import chance_above
+from unlisted.audit.laws.output_law import OutputLaw
+from unlisted.audit.subject import BOTTOM
+from unlisted.audit.subjects.labels import (
     joined,
     label_pairs,
     label_ranking_batch,
     label_selection_batch,
-    scales_of,
+    oracle_of,
 )
-from unlisted.audit.normal_chances import chance_above
-from unlisted.audit.output_law import OutputLaw
-from unlisted.audit.subject import BOTTOM
-from unlisted.counts.weights import UNIT, GivingBack, Weighing
+from unlisted.counts.weights import UNIT, Rerouting, Weighing
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 
 CROWD = {"a": 2, "ab": 3, "abc": 1, "c": 1}
 PLAIN, MANY = 1500, 100_000
@@ -43,7 +43,7 @@ def selection(*rounds: tuple[Weighing, int]) -> LabelSelection:
 SELECTIONS = {
     "weighted": selection((Weighing(3), 3)),
     "bounded": selection((Weighing(1), 3)),
-    "giving back": selection((Weighing(3, GivingBack(UNIT, 2)), 3)),
+    "giving back": selection((Weighing(3, Rerouting(UNIT, 2)), 3)),
     "in rounds": selection((Weighing(2), 5), (Weighing(2), 3)),
     "with hints": LabelSelection(
         (LabelRound(Weighing(3), Fraction(2), 5 * UNIT, 2 * UNIT), LabelRound(Weighing(3), Fraction(1), 3 * UNIT))
@@ -59,7 +59,7 @@ def compared(outputs: Counter[Hashable], law: OutputLaw) -> Verdict:
 @pytest.mark.parametrize("name", SELECTIONS)
 def test_what_is_released_follows_the_law(name: str) -> None:
     chosen, bits = SELECTIONS[name], repeatable(f"plain {name}")()
-    outputs = Counter(tuple(chosen.release(scales_of(CROWD), bits).labels.to_pylist()) for _ in range(PLAIN))
+    outputs = Counter(tuple(chosen.release(oracle_of(CROWD), bits).labels.to_pylist()) for _ in range(PLAIN))
     accepts(compared(outputs, label_selection_law(chosen, CROWD)))
     rejects(compared(outputs, label_selection_law(chosen, joined(CROWD, "b"))))
 
@@ -79,7 +79,7 @@ def test_a_ranking_of_what_was_released_follows_its_law() -> None:
     bits, law = repeatable("a ranking")(), label_ranking_law(RANKING, CROWD)
     outputs = Counter[Hashable]()
     for _ in range(PLAIN):
-        answer = RANKING.release(scales_of(CROWD), bits)
+        answer = RANKING.release(oracle_of(CROWD), bits)
         outputs[(*answer.labels.to_pylist(), *([BOTTOM] if answer.stopped else []))] += 1
     many = label_ranking_batch(RANKING, repeatable("rankings"))(CROWD, MANY)
     other = label_ranking_law(RANKING, {**CROWD, "b": 2})
@@ -97,13 +97,13 @@ def test_no_runs_and_no_labels() -> None:
     assert label_selection_law(SELECTIONS["in rounds"], {}).at_least == {(): Decimal(1)}
 
 
-@pytest.mark.parametrize("weighing", [Weighing(3), Weighing(2), Weighing(3, GivingBack(UNIT, 2))], ids=str)
+@pytest.mark.parametrize("weighing", [Weighing(3), Weighing(2), Weighing(3, Rerouting(UNIT, 2))], ids=str)
 def test_weights_are_those_of_the_program_to_a_unit(weighing: Weighing) -> None:
-    scales = scales_of(CROWD)
-    scales.weigh(weighing)
-    sizes = scales.buckets(1, 1 << 62)
+    oracle = oracle_of(CROWD)
+    oracle.weigh(weighing)
+    sizes = oracle.buckets(1, 1 << 62)
     assert set(sizes.values()) == {1}
-    named, weights = scales.named(np.array(list(sizes)), np.zeros(len(sizes), dtype=np.int64))
+    named, weights = oracle.named(np.array(list(sizes)), np.zeros(len(sizes), dtype=np.int64))
     written = weights_of(weighing, CROWD)
     assert set(named.to_pylist()) == set(written)
     for label, weight in zip(named.to_pylist(), weights.tolist(), strict=True):

@@ -11,13 +11,12 @@ import pytest
 from tests.known_bits import KnownBits
 from tests.statistical.goodness import Verdict, g_test
 
-from unlisted.audit.histogram_laws import threshold_histogram_law, top_histogram_law
-from unlisted.audit.interactions import Interaction
-from unlisted.audit.ours import interaction_subject, ranking_of, rows_of
-from unlisted.audit.output_law import OutputLaw
-from unlisted.audit.ranking_laws import top_k_law
-from unlisted.audit.stream_laws import running_histogram_law
+from unlisted.audit.laws.histograms import threshold_histogram_law, top_histogram_law, top_k_law
+from unlisted.audit.laws.output_law import OutputLaw
+from unlisted.audit.laws.streams import running_histogram_law
 from unlisted.audit.subject import BOTTOM
+from unlisted.audit.subjects.histograms import ranking_of, rows_of
+from unlisted.audit.subjects.interactions import Interaction, interaction_subject
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet

@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlisted.audit.histogram_laws import threshold_histogram_law, top_histogram_law
-from unlisted.audit.lemma import PairFinding, Verdict, examine
-from unlisted.audit.likelihoods import Likelihoods
-from unlisted.audit.output_law import OutputLaw, decimal_up
-from unlisted.audit.parts import best_loss, good_parts
-from unlisted.audit.ranking_laws import top_k_law
-from unlisted.audit.stream_laws import running_histogram_law
+from unlisted.audit.divergence import Likelihoods
+from unlisted.audit.laws.histograms import threshold_histogram_law, top_histogram_law, top_k_law
+from unlisted.audit.laws.output_law import OutputLaw, decimal_up
+from unlisted.audit.laws.streams import running_histogram_law
+from unlisted.audit.lemma import PairFinding, Verdict, best_loss, examine, good_parts
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram

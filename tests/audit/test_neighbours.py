@@ -6,9 +6,15 @@ from collections.abc import Mapping
 
 import pytest
 
-from unlisted.audit.neighbours import all_pairs, at_the_threshold, fresh_labels, stream_pairs, tied_at_the_cut
-from unlisted.audit.ours import OURS
 from unlisted.audit.subject import Pair
+from unlisted.audit.subjects.catalogue import OURS
+from unlisted.audit.subjects.neighbours import (
+    all_pairs,
+    at_the_threshold,
+    fresh_labels,
+    stream_pairs,
+    tied_at_the_cut,
+)
 from unlisted.privacy.sensitivity import Sensitivity
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from unlisted.audit.noise_masses import NEGLIGIBLE, noise_law
+from unlisted.audit.laws.noise import NEGLIGIBLE, noise_law
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace

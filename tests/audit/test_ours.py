@@ -10,8 +10,8 @@ import pytest
 from unlisted.audit.audits import audit
 from unlisted.audit.exact import ExactAudit, claimed_delta, exact_audit
 from unlisted.audit.lemma import Verdict
-from unlisted.audit.ours import OURS
 from unlisted.audit.subject import Subject
+from unlisted.audit.subjects.catalogue import OURS
 from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.guarantee import Guarantee
 

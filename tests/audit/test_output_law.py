@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from unlisted.audit.output_law import OutputLaw, independent
+from unlisted.audit.laws.output_law import OutputLaw, independent
 from unlisted.errors import InvalidArgumentError
 
 THIRD = Fraction(1, 3)

@@ -10,10 +10,9 @@ from fractions import Fraction
 import pytest
 
 from unlisted.audit.audits import Audit, audit
-from unlisted.audit.ours import OURS
-from unlisted.audit.page import CURVES, curves_of, page
-from unlisted.audit.report import COLUMNS, as_dict, as_markdown, as_row
+from unlisted.audit.report import COLUMNS, CURVES, as_dict, as_markdown, as_row, curves_of, page
 from unlisted.audit.subject import Pair
+from unlisted.audit.subjects.catalogue import OURS
 from unlisted.privacy.guarantee import Guarantee
 
 

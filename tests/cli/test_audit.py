@@ -11,9 +11,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from unlisted.audit import ours
-from unlisted.audit.broken import catalogue, thresholds
-from unlisted.audit.broken.mistake import Mistake
+from unlisted.audit.mutants import catalogue, thresholds
+from unlisted.audit.mutants.mutant import Mutant
+from unlisted.audit.subject import Subject
+from unlisted.audit.subjects.catalogue import OURS
 from unlisted.cli.audit import audit
 from unlisted.cli.exits import Verbs
 from unlisted.noise.bits import Bits
@@ -30,11 +31,11 @@ def said(*words: object) -> tuple[int, str, str]:
 
 
 @pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[], ours.Subject]:
+def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Subject]:
     """Put a ranking that promises half its δ among the mechanisms."""
-    right = ours.OURS["top-k"]()
+    right = OURS["top-k"]()
     wrong = replace(right, name="broken", claim=Guarantee(right.claim.rho, right.claim.delta / 2))
-    monkeypatch.setitem(ours.OURS, "broken", lambda: wrong)
+    monkeypatch.setitem(OURS, "broken", lambda: wrong)
     return lambda: wrong
 
 
@@ -49,7 +50,7 @@ def test_a_table_of_the_mechanisms_that_were_named() -> None:
     assert problems == ""
 
 
-def test_a_false_claim_leaves_with_one(broken: Callable[[], ours.Subject]) -> None:
+def test_a_false_claim_leaves_with_one(broken: Callable[[], Subject]) -> None:
     code, text, _ = said("broken", "--trials", 0)
     assert code == 1
     assert "violated" in text
@@ -98,22 +99,22 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_audit(tmp_path: Pat
     assert text == ""
 
 
-def test_mistakes_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mutants_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        catalogue, "MISTAKES", (thresholds.at_least_for_above, thresholds.at_least_for_above_rarely)
+        catalogue, "MUTANTS", (thresholds.at_least_for_above, thresholds.at_least_for_above_rarely)
     )
-    code, text, problems = said("--mistakes")
+    code, text, problems = said("--mutants")
     assert code == 0
     assert [line.split()[-1] for line in text.splitlines()[1:]] == ["caught", "seen"]
-    assert "2 mistakes, 0 not caught" in problems
+    assert "2 mutants, 0 not caught" in problems
 
 
-def test_a_mistake_that_nobody_catches_leaves_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_mistake(bits: Callable[[], Bits]) -> Mistake:
+def test_a_mutant_that_nobody_catches_leaves_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_mutant(bits: Callable[[], Bits]) -> Mutant:
         made = thresholds.at_least_for_above(bits)
         return replace(made, subject=made.repaired)
 
-    monkeypatch.setattr(catalogue, "MISTAKES", (no_mistake,))
-    code, text, _ = said("--mistakes", "--format", "json")
+    monkeypatch.setattr(catalogue, "MUTANTS", (no_mutant,))
+    code, text, _ = said("--mutants", "--format", "json")
     assert code == 1
     assert json.loads(text)[0]["exact law"] == "not seen"

@@ -17,19 +17,19 @@ from tests.mechanisms.scripted_noise import TwoSidedGeometric
 from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts
 from unlisted.counts.weights import UNIT, Weighing
-from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.continual.binary_tree import largest_popcount
 from unlisted.mechanisms.continual.correlated_bounds import class_ends
 from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
 from unlisted.mechanisms.continual.recursion import Recursion
 from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
-from unlisted.mechanisms.partition_selection.find_then_count import FindThenCount
+from unlisted.mechanisms.mechanism import Answer
 from unlisted.mechanisms.partition_selection.from_counts import CountedLabels as SelectionFromCounts
+from unlisted.mechanisms.partition_selection.one_round import LabelRound as WeightedRound
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels as OptimalSelection
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection as WeightedSelection
+from unlisted.mechanisms.partition_selection.then_count import FindThenCount
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking as SelectThenRank
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound as WeightedRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection as WeightedSelection
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
 from unlisted.mechanisms.threshold_coin import CoinHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram

@@ -11,7 +11,7 @@ import pytest
 from tests.conformance.registry import Subject, those
 from tests.known_bits import KnownBits
 
-from unlisted.mechanisms.answer import Answer
+from unlisted.mechanisms.mechanism import Answer
 from unlisted.noise.bits import fresh_bits
 
 SHOWN = [f"shown {i}" for i in range(9)]

@@ -20,7 +20,7 @@ from tests.streams import brooks
 from tests.tables.asked import SECRET, small_counts
 
 from unlisted.counts.bounded_counts import BoundedCounts
-from unlisted.counts.weights import UNIT, GivingBack, Weighing, full_weight
+from unlisted.counts.weights import UNIT, Rerouting, Weighing, full_weight
 from unlisted.noise.keyed import NoiseKey
 from unlisted.streams.rounds import offered
 from unlisted.tables import counting
@@ -105,14 +105,14 @@ def _top(table: Table, where: str | None, *, fetch: int = 500, **how: Any) -> Co
 
 
 def _weighed(table: Table, where: str | None, weighing: Weighing) -> Counts:
-    with weighed(table, _question(where), SECRET) as scales:
-        scales.weigh(weighing)
-        sizes = scales.buckets(UNIT, 100)
+    with weighed(table, _question(where), SECRET) as oracle:
+        oracle.weigh(weighing)
+        sizes = oracle.buckets(UNIT, 100)
         buckets = np.repeat(np.array(list(sizes), dtype=np.int64), list(sizes.values()))
         ranks = np.concatenate([np.arange(size) for size in sizes.values()] or [np.zeros(0)]).astype(np.int64)
-        labels, weights = scales.named(buckets, ranks)
-        scales.take_out(buckets, ranks)
-        taken = scales.counts_of_taken()
+        labels, weights = oracle.named(buckets, ranks)
+        oracle.take_out(buckets, ranks)
+        taken = oracle.counts_of_taken()
         named = _dict(labels, weights)
         assert set(said_all(taken.labels)) == set(named), "other labels were taken out than named"
         return named
@@ -143,7 +143,7 @@ class _Opened:
         return PrivateTable(table)
 
 
-_GIVING = Weighing(BOUND, GivingBack(UNIT, BOUND))
+_GIVING = Weighing(BOUND, Rerouting(UNIT, BOUND))
 
 MEASURES = {
     measure.name: measure

@@ -11,8 +11,8 @@ from fractions import Fraction
 
 from unlisted import Budget, Guarantee
 from unlisted.ledger.account import Account
-from unlisted.ledger.booking import Booking
-from unlisted.ledger.changes import Change
+from unlisted.ledger.group_commit import Booking
+from unlisted.ledger.transaction import Change
 from unlisted.query.charging import Bill
 
 PATIENCE_SECONDS = 600

@@ -14,7 +14,6 @@ from tests.ledger.books import bill, budget, cost, delivers, held_up
 
 from unlisted.errors import ChargedFailureError, LedgerError
 from unlisted.ledger.amounts import NOTHING
-from unlisted.ledger.ending import forfeit_abandoned
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.verify import verify
 
@@ -51,7 +50,7 @@ def test_a_kill_at_any_step_loses_nothing_and_refunds_nothing_wrongly(ledger, le
         ended = pay_and_die_at(ledger_url, step)
         with Ledger(ledger_url) as fresh:
             before = fresh.account("ads").balance().account
-            found = forfeit_abandoned(fresh)
+            found = fresh.forfeit_abandoned()
             after = fresh.account("ads").balance().account
             assert verify(fresh) == []
         # Forfeiting is book-keeping: what may still be spent is the same before and after.
@@ -82,8 +81,8 @@ def test_a_reservation_of_a_dead_process_is_found_and_forfeited_never_refunded(l
             own.account("ads").pay(bill("q"), lambda: os._exit(0))
     os.waitpid(child, 0)
     assert account.balance().account.reserved.texts[0] == "0.1"
-    assert forfeit_abandoned(ledger) == 1
-    assert forfeit_abandoned(ledger) == 0
+    assert ledger.forfeit_abandoned() == 1
+    assert ledger.forfeit_abandoned() == 0
     assert account.balance().account.used.texts[0] == "0.1"
     assert verify(ledger) == []
 
@@ -162,7 +161,7 @@ def test_a_kill_while_many_are_booked_together_keeps_all_of_them_or_none(ledger,
         ended = _pay_together_and_die_at(ledger_url, names, step)
         reserved = [ledger.account(name).balance().account.reserved.texts[0] for name in names]
         assert len(set(reserved)) == 1
-        assert forfeit_abandoned(ledger) == (0 if reserved[0] == "0" else 3)
+        assert ledger.forfeit_abandoned() == (0 if reserved[0] == "0" else 3)
         assert verify(ledger) == []
         seen.add((ended, reserved[0]))
         if ended == DELIVERED:

@@ -13,11 +13,9 @@ import sqlalchemy as sa
 from tests.ledger.books import bill, budget, cost, delivers
 
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, FrozenError, InvalidArgumentError, LedgerError
-from unlisted.ledger import owners
+from unlisted.ledger import leases
 from unlisted.ledger.account import Account
-from unlisted.ledger.allowances import most_bits
-from unlisted.ledger.ending import forfeit_abandoned
-from unlisted.ledger.export import export_lines
+from unlisted.ledger.leases import most_bits
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import accounts, entries, questions
 from unlisted.ledger.verify import verify
@@ -126,7 +124,7 @@ def test_a_thaw_starts_anew_and_is_in_the_chain(ledger):
     kinds = [(entry.kind, entry.body.get("failure")) for entry in ledger.history() if entry.kind != "reserved"]
     counted = [("forfeited", number) for number in (1, 2, 3)]
     assert kinds[2:] == [*counted, ("thawed", None), ("settled", None), *counted]
-    assert any('"kind":"thawed"' in line for line in export_lines(ledger))
+    assert any('"kind":"thawed"' in line for line in ledger.export_lines())
     assert verify(ledger) == []
 
 
@@ -292,13 +290,13 @@ def test_the_last_who_asks_the_same_is_refused_and_the_forfeit_stays(ledger, led
 def _elsewhere(ledger: Ledger, account: Account, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave questions open that another machine answers, as far as anybody here can tell."""
     with monkeypatch.context() as patch:
-        patch.setattr(owners.socket, "gethostname", lambda: "another machine")
+        patch.setattr(leases.socket, "gethostname", lambda: "another machine")
         for name in names:
             with pytest.raises(BaseException, match="unplugged"):
                 account.pay(bill(name, rho="0.01"), _unplug(ledger))
         ledger.store._engine.dispose()
     sa.event.remove(ledger.store._engine, "before_cursor_execute", _unreachable)
-    monkeypatch.setattr(owners, "_GIVEN_UP", set())
+    monkeypatch.setattr(leases, "_GIVEN_UP", set())
 
 
 def _unreachable(*_: object) -> None:
@@ -321,13 +319,13 @@ def test_questions_that_other_machines_hold_may_all_have_failed(ledger, monkeypa
     _elsewhere(ledger, account, ("two",), monkeypatch)
     with pytest.raises(LedgerError, match=r"Other machines are answering 2 questions.*nothing was charged"):
         account.pay(bill("q"), delivers())
-    assert forfeit_abandoned(ledger) == 0
+    assert ledger.forfeit_abandoned() == 0
     # The owner's word is enough.
     ledger.allow_failures(3, account="ads")
     assert account.pay(bill("q"), delivers()).release == b"a release"
     # A day later they count as dead.
-    monkeypatch.setattr(owners, "_LEASE", -owners._LEASE)
-    assert forfeit_abandoned(ledger) == 2
+    monkeypatch.setattr(leases, "_LEASE", -leases._LEASE)
+    assert ledger.forfeit_abandoned() == 2
     assert seen(account) == (2, 2)
     assert verify(ledger) == []
 

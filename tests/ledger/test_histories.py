@@ -25,8 +25,7 @@ from tests.ledger.books import Clock, bill, budget, cost
 
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, LedgerError
 from unlisted.ledger.amounts import Amount
-from unlisted.ledger.ending import forfeit
-from unlisted.ledger.export import export_lines
+from unlisted.ledger.leases import forfeit
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.verify import verify
 
@@ -426,7 +425,7 @@ class Histories(RuleBasedStateMachine):
         try:
             outcomes = [getattr(again, what)(*how) for what, how, _ in self.log]
             assert outcomes == [outcome for _, _, outcome in self.log]
-            assert list(export_lines(again.ledger)) == list(export_lines(self.world.ledger))
+            assert list(again.ledger.export_lines()) == list(self.world.ledger.export_lines())
         finally:
             again.end()
             self.world.end()

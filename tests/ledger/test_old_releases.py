@@ -17,9 +17,9 @@ from tests.cli.shell import unlisted
 
 import unlisted as ul
 from unlisted.ledger.amounts import Amount
-from unlisted.ledger.answers import StoredAnswer, stored_answers
 from unlisted.ledger.entries import Entry
 from unlisted.ledger.ledger import Ledger
+from unlisted.ledger.stored_releases import StoredRelease, stored_releases
 from unlisted.ledger.verify import verify
 
 KEPT = Path(__file__).parent.parent / "golden" / "version-0.1"
@@ -39,10 +39,10 @@ def receipt_of(kind: str) -> dict[str, object]:
     return found
 
 
-def stored(book: Ledger, kind: str) -> tuple[StoredAnswer, Entry, Entry]:
+def stored(book: Ledger, kind: str) -> tuple[StoredRelease, Entry, Entry]:
     """Return an answer with the entries that reserved and that settled it."""
     number = receipt_of(kind)["ledger"]["entry"]
-    found = {one.paid.number: one for one in stored_answers(book, "kitchen", None)}[number]
+    found = {one.paid.number: one for one in stored_releases(book, "kitchen", None)}[number]
     entries = {entry.number: entry for entry in book.history()}
     return found, entries[entries[number].reservation], entries[number]
 
@@ -104,6 +104,6 @@ def test_the_ledger_goes_on(book: Ledger) -> None:
     plan = cooked().histogram("dish", budget=BUDGET, items_per_user=1, account=book.account("ads"))
     receipt = plan.run().receipt()
     assert verify(book, [receipt, *(receipt_of(kind) for kind in KINDS)]) == []
-    newest, *older = stored_answers(book, "kitchen", None)
+    newest, *older = stored_releases(book, "kitchen", None)
     assert newest.paid.stamp == receipt["ledger"]
     assert len(older) == len(KINDS), "answers of both formats are listed"

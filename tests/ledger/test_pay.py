@@ -10,7 +10,7 @@ from tests.ledger.books import Clock, bill, budget, cost, delivers
 from unlisted import Budget
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, LedgerError
 from unlisted.ledger.amounts import Amount
-from unlisted.ledger.ending import forfeit
+from unlisted.ledger.leases import forfeit
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.terms import ResultsBudget
 from unlisted.ledger.verify import verify

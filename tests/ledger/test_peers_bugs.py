@@ -17,7 +17,6 @@ from unlisted.cli.account import create
 from unlisted.errors import BudgetRefusedError, ChargedFailureError
 from unlisted.ledger import schema
 from unlisted.ledger.amounts import PLACES, Amount
-from unlisted.ledger.ending import forfeit_abandoned
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import accounts, datasets, entries, questions
 from unlisted.ledger.verify import verify
@@ -96,7 +95,7 @@ class TestCharging:
         account = ledger.open("ads", dataset="searches", budget=budget("1"))
         _in_a_child(ledger_url, lambda own: own.pay(bill("q", rho="0.4"), _dies))
         assert account.balance().left.texts[0] == "0.6"
-        assert forfeit_abandoned(ledger) == 1
+        assert ledger.forfeit_abandoned() == 1
         assert account.balance().left.texts[0] == "0.6"
 
     def test_a_crash_leaves_nobody_locked_out(self, ledger: Ledger, ledger_url: str) -> None:

@@ -8,11 +8,10 @@ import pytest
 import sqlalchemy as sa
 from tests.ledger.books import Clock, bill, budget, cost, delivers
 
-from unlisted.ledger.changes import Change
 from unlisted.ledger.entries import Entry
-from unlisted.ledger.export import export_lines
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import accounts, datasets, entries, questions
+from unlisted.ledger.transaction import Change
 from unlisted.ledger.verify import verify
 
 
@@ -84,7 +83,7 @@ def test_a_ledger_from_before_keys_were_in_the_chain_still_adds_up(ledger, monke
 
 def test_the_chain_holds_no_idempotency_key_itself(ledger):
     filled(ledger)
-    lines = "".join(export_lines(ledger))
+    lines = "".join(ledger.export_lines())
     assert "monday" not in lines
     assert hashlib.sha256(b"monday").hexdigest() in lines
 
@@ -110,6 +109,6 @@ def test_a_ledger_restored_from_an_older_copy_is_found_by_a_receipt(ledger, cloc
 
 def test_equal_histories_give_equal_exports(tmp_path, ledger):
     with Ledger(tmp_path / "other.db", clock=Clock()) as other:
-        assert list(export_lines(filled(other))) == list(export_lines(filled(ledger)))
+        assert list(filled(other).export_lines()) == list(filled(ledger).export_lines())
         other.account("ads").pay(bill("one more"), delivers())
-        assert list(export_lines(other)) != list(export_lines(ledger))
+        assert list(other.export_lines()) != list(ledger.export_lines())

@@ -13,8 +13,6 @@ from tests.ledger.books import Clock, bill, budget, cost, delivers
 
 import unlisted as ul
 from unlisted.errors import ChargedFailureError, FrozenError
-from unlisted.ledger.ending import forfeit_abandoned
-from unlisted.ledger.export import export_lines
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import STEPS, accounts, datasets, entries, keys, migrations, questions
 from unlisted.ledger.verify import verify
@@ -73,7 +71,7 @@ def test_the_fixture_is_from_before_failures_were_counted(old):
 def test_it_opens_and_verifies_with_its_receipts(old_url, read_only):
     with Ledger(old_url, read_only=read_only) as ledger:
         assert verify(ledger, RECEIPTS) == []
-        assert len(list(export_lines(ledger))) == 21
+        assert len(list(ledger.export_lines())) == 21
         with ledger.store.reading() as connection:
             assert sa.inspect(connection).has_table(keys.name)
 
@@ -85,7 +83,7 @@ def test_what_failed_before_does_not_count_and_what_is_open_does(old_url):
         assert (ads.account.failures.seen, ads.account.failures.allowed) == (0, 3)
         assert (ads.dataset.failures.seen, ads.dataset.failures.allowed) == (0, 20)
         assert ledger.account("shop").balance().account.failures.open == 1
-        assert forfeit_abandoned(ledger) == 1
+        assert ledger.forfeit_abandoned() == 1
         shop = ledger.account("shop").balance()
         assert (shop.account.failures.seen, shop.account.failures.open) == (1, 0)
         assert shop.account.used.texts[0] == "0.25"

@@ -1,4 +1,4 @@
-"""Scales that hold weights somebody chose: what the coins are given when nothing else shall play a part."""
+"""WeightOracle that hold weights somebody chose: what the coins are given when nothing else shall play a part."""
 
 from __future__ import annotations
 

@@ -14,30 +14,28 @@ from tests.known_bits import KnownBits
 from tests.statistical.goodness import Verdict, accepts, g_test, rejects
 
 from unlisted.audit.exact import exact_audit
-from unlisted.audit.find_then_count_laws import (
+from unlisted.audit.laws.find_then_count import (
     best_in_full,
-    find_then_count_batch,
     find_then_count_law,
-    find_then_count_subject,
 )
-from unlisted.audit.label_subjects import scales_of
+from unlisted.audit.laws.output_law import OutputLaw
 from unlisted.audit.lemma import Verdict as Audited
-from unlisted.audit.output_law import OutputLaw
 from unlisted.audit.subject import Pair
-from unlisted.counts.listed_weights import ListedScales
+from unlisted.audit.subjects.find_then_count import find_then_count_batch, find_then_count_subject
+from unlisted.audit.subjects.labels import oracle_of
+from unlisted.counts.weight_oracle import ListedWeights
 from unlisted.counts.weights import UNIT, Weighing
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.partition_selection.find_then_count import FindThenCount
-from unlisted.mechanisms.partition_selection.find_then_count_calibration import (
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
+from unlisted.mechanisms.partition_selection.then_count import (
     COUNTS_SHARE,
     LABELS_SHARE,
     SIZES_SHARE,
-    find_then_count_for_budget,
+    FindThenCount,
 )
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 from unlisted.noise.gaussian_dp import mu_squared_of_discrete_gaussian_up, mu_squared_of_gaussian_counts_up
-from unlisted.noise.normal_shift import normal_delta_up
+from unlisted.noise.normal import normal_delta_up
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.rounding import log_down
 from unlisted.privacy.sensitivity import Adjacency
@@ -74,7 +72,7 @@ def test_what_is_released_follows_the_law_of_the_whole_chain() -> None:
     chosen, bits = mechanism(), repeatable("find then count")()
     outputs = Counter[Hashable]()
     for _ in range(1500):
-        answer = chosen.release(scales_of(CROWD), bits)
+        answer = chosen.release(oracle_of(CROWD), bits)
         rows = tuple(zip(answer.labels.to_pylist(), answer.counts.tolist(), strict=True))
         outputs[tuple(one["users"] for one in answer.extras["user_sizes"]), rows] += 1
     many = find_then_count_batch(chosen, repeatable("many"))(CROWD, 30_000)
@@ -137,11 +135,11 @@ def test_a_vector_costs_what_as_many_equal_moves_of_its_length_cost() -> None:
     assert mu_squared_of_gaussian_counts_up(variance, 0, 4) == 0
 
 
-def crowd_of(busy: int, quiet: int) -> ListedScales:
+def crowd_of(busy: int, quiet: int) -> ListedWeights:
     """Users of all twenty labels, and users of one."""
     labels = [f"l{i:02}" for i in range(20)]
     people = {f"b{u}": labels for u in range(busy)} | {f"q{u}": [labels[u % 20]] for u in range(quiet)}
-    return ListedScales(people)
+    return ListedWeights(people)
 
 
 def test_nobody_s_items_are_dropped_and_counts_are_of_all_users() -> None:
@@ -176,7 +174,7 @@ def test_how_often_intervals_hold_the_scaled_count() -> None:
     chosen = mechanism(grain=4, counts=Fraction(9), threshold=6)
     bits, inside, shown = KnownBits("intervals"), 0, 0
     for _ in range(400):
-        answer = chosen.release(scales_of({"ab": 40, "a": 5}), bits)
+        answer = chosen.release(oracle_of({"ab": 40, "a": 5}), bits)
         grain, in_full = chosen.grain_for(len(answer)), answer.extras["items_in_full"]
         of_both = math.isqrt(grain**2 * in_full // 2) / grain if len(answer) == 2 and in_full < 2 else 1
         true = {"a": 40 * of_both + 5, "b": 40 * of_both}
@@ -190,7 +188,7 @@ def test_how_often_intervals_hold_the_scaled_count() -> None:
 
 @pytest.mark.parametrize("table", [{}, {"u": []}, {"u": ["a"]}])
 def test_nothing_found_is_an_answer(table: dict[str, list[str]]) -> None:
-    answer = mechanism(threshold=50).release(ListedScales(table), KnownBits("nothing"))
+    answer = mechanism(threshold=50).release(ListedWeights(table), KnownBits("nothing"))
     assert len(answer) == 0
     assert answer.extras == {
         "items_in_full": 1,
@@ -213,7 +211,7 @@ def test_counts_are_rounded_to_whole_users() -> None:
     # 11 users of both labels count for ⌊100/√2⌋ = 70 grains each: 7.7, and 8 when rounded.
     people = {f"{u}": ["a", "b"] for u in range(11)} | {f"x{u}": ["a"] for u in range(10**4)}
     steered = FindThenCount(quiet.selection, quiet.sizes_variance, Fraction("0.01"), grain=100)
-    answer = steered.release(ListedScales(people), KnownBits("rounded"))
+    answer = steered.release(ListedWeights(people), KnownBits("rounded"))
     assert answer.extras["items_in_full"] in (1, 2)
     assert answer.counts.tolist()[1] in (8, 11)
 
@@ -231,7 +229,7 @@ class TestCalibration:
     )
     @pytest.mark.parametrize("adjacency", ["add_remove", "replace"])
     def test_a_budget_is_used_up_and_not_more(self, budget: Budget, one_shot: bool, adjacency: Adjacency) -> None:
-        found = find_then_count_for_budget(budget, Weighing(100, adjacency=adjacency), one_shot=one_shot)
+        found = FindThenCount.for_budget(budget, Weighing(100, adjacency=adjacency), one_shot=one_shot)
         promised = found.mechanism.guarantee()
         assert budget.allows(promised)
         assert (promised.direct is not None) == (budget.epsilon is not None and one_shot)
@@ -241,7 +239,7 @@ class TestCalibration:
             assert promised.epsilon(budget.delta) > Fraction(99, 100) * budget.epsilon
 
     def test_every_step_has_its_share(self) -> None:
-        chosen = find_then_count_for_budget(Budget(rho="0.02", delta="1e-8"), Weighing(100)).mechanism
+        chosen = FindThenCount.for_budget(Budget(rho="0.02", delta="1e-8"), Weighing(100)).mechanism
         rho = chosen.guarantee().rho
         parts = chosen.selection.guarantee().rho, chosen.sizes_rho, chosen.counts_rho
         assert [float(part / rho) for part in parts] == pytest.approx([0.7, 0.01, 0.29], rel=1e-5)
@@ -253,17 +251,17 @@ class TestCalibration:
 
     def test_one_shot_needs_less_than_the_way_through_rho(self) -> None:
         budget = Budget(epsilon=1, delta="1e-8")
-        once, paid = (find_then_count_for_budget(budget, Weighing(100), one_shot=way) for way in (True, False))
+        once, paid = (FindThenCount.for_budget(budget, Weighing(100), one_shot=way) for way in (True, False))
         assert once.mechanism.selection.last.threshold < paid.mechanism.selection.last.threshold
         assert once.mechanism.counts_variance < paid.mechanism.counts_variance
         assert "by its exact δ" in once.reason
         assert "by ρ converted" in paid.reason
 
     def test_users_needed_are_said_for_one_ten_and_a_hundred_items(self) -> None:
-        accuracy = find_then_count_for_budget(Budget(epsilon=1, delta="1e-8"), Weighing(100)).mechanism.accuracy()
+        accuracy = FindThenCount.for_budget(Budget(epsilon=1, delta="1e-8"), Weighing(100)).mechanism.accuracy()
         assert list(accuracy.between) == [10]
         assert accuracy.at_best[50] < accuracy.between[10][50] < accuracy.needed[50]
-        few = find_then_count_for_budget(Budget(epsilon=1, delta="1e-8"), Weighing(5)).mechanism.accuracy()
+        few = FindThenCount.for_budget(Budget(epsilon=1, delta="1e-8"), Weighing(5)).mechanism.accuracy()
         assert few.between == {}
 
 

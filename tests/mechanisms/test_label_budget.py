@@ -10,8 +10,8 @@ import pytest
 
 from unlisted.counts.weights import LARGEST_ITEMS, UNIT, Weighing
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.partition_selection.weighted_calibration import ROUNDS, Method, labels_for_budget
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
+from unlisted.mechanisms.partition_selection.rounds_for_budget import ROUNDS, Method, labels_for_budget
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.sensitivity import Adjacency
 
@@ -86,10 +86,10 @@ def test_rounds_have_their_shares() -> None:
 
 def test_adaptive_labels_keep_more_than_the_threshold() -> None:
     last = found(USUAL, 10, "adaptive").last
-    assert last.weighing.giving_back is not None
-    assert last.weighing.giving_back.enough > last.threshold
-    assert last.weighing.giving_back.most_items == 10
-    assert found(USUAL, 500, "adaptive").last.weighing.giving_back.most_items < 500
+    assert last.weighing.rerouting is not None
+    assert last.weighing.rerouting.enough > last.threshold
+    assert last.weighing.rerouting.most_items == 10
+    assert found(USUAL, 500, "adaptive").last.weighing.rerouting.most_items < 500
 
 
 def test_the_reason_says_how_it_was_found() -> None:

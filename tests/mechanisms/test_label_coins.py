@@ -16,7 +16,7 @@ from tests.statistical.goodness import accepts, as_numbers, g_test, mean_test, r
 from unlisted.counts.weights import UNIT
 from unlisted.errors import ChargedFailureError
 from unlisted.mechanisms.partition_selection.threshold_draws import Coins
-from unlisted.noise.normal_shift import normal_about
+from unlisted.noise.normal import normal_about
 
 COINS = Coins(5 * UNIT, Fraction(UNIT**2))
 REPEATS = 1500

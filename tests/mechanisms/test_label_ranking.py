@@ -7,13 +7,12 @@ from fractions import Fraction
 import pytest
 from tests.known_bits import KnownBits
 
-from unlisted.counts.listed_weights import ListedScales
+from unlisted.counts.weight_oracle import ListedWeights
 from unlisted.counts.weights import UNIT, Weighing
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
-from unlisted.mechanisms.partition_selection.then_rank_calibration import LABELS_SHARE, label_ranking_for_budget
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
+from unlisted.mechanisms.partition_selection.then_rank import LABELS_SHARE, LabelRanking
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.sensitivity import Adjacency
@@ -34,15 +33,15 @@ def ranking(k: int, *, threshold: int = 3, epsilon: str = "5", counts: bool = Fa
 
 def test_labels_come_in_the_order_of_how_many_users_have_them() -> None:
     everyone = {user: ["tea" if user < 40 else "rice" if user < 60 else "salt"] for user in range(70)}
-    answer = ranking(2).release(ListedScales(everyone), KnownBits("order"))
+    answer = ranking(2).release(ListedWeights(everyone), KnownBits("order"))
     assert answer.labels.to_pylist() == ["tea", "rice"]
     assert answer.counts is None
     assert not answer.stopped
 
 
 def test_a_ranking_counts_every_user_though_labels_were_found_with_one_item_each() -> None:
-    # Every user of the scales keeps the first label of theirs; the counts are over all of them.
-    answer = ranking(3, counts=True).release(ListedScales(users(apple=10, bread=9)), KnownBits("all"))
+    # Every user of the oracle keeps the first label of theirs; the counts are over all of them.
+    answer = ranking(3, counts=True).release(ListedWeights(users(apple=10, bread=9)), KnownBits("all"))
     assert answer.labels.to_pylist() == ["apple"], "bread was never kept by anyone, so it is not among the labels"
     assert answer.counts is not None
     assert answer.counts.tolist() == [10]
@@ -51,19 +50,19 @@ def test_a_ranking_counts_every_user_though_labels_were_found_with_one_item_each
 
 def test_what_one_user_alone_has_is_never_ranked() -> None:
     everyone: dict[object, list[str]] = {user: ["tea"] for user in range(10)} | {"x": ["my pin is 1234"]}
-    answer = ranking(5).release(ListedScales(everyone), KnownBits("alone"))
+    answer = ranking(5).release(ListedWeights(everyone), KnownBits("alone"))
     assert answer.labels.to_pylist() == ["tea"]
 
 
 def test_only_draws_that_were_made_are_paid() -> None:
     asked = ranking(5)
-    answer = asked.release(ListedScales({user: ["tea"] for user in range(10)}), KnownBits("draws"))
+    answer = asked.release(ListedWeights({user: ["tea"] for user in range(10)}), KnownBits("draws"))
     assert asked.guarantee().rho - answer.spent.rho == 4 * asked.draw_price().rho
     assert answer.spent.delta == asked.guarantee().delta
 
 
 def test_no_users_no_labels_no_draws() -> None:
-    answer = ranking(5).release(ListedScales({"a": []}), KnownBits("nobody"))
+    answer = ranking(5).release(ListedWeights({"a": []}), KnownBits("nobody"))
     assert len(answer) == 0
     assert answer.spent.rho == ranking(5).selection.guarantee().rho
 
@@ -78,7 +77,7 @@ def test_a_draw_has_the_range_of_what_one_user_moves(adjacency: Adjacency, lengt
 @pytest.mark.parametrize("budget", BUDGETS, ids=["epsilon", "rho"])
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace"])
 def test_a_budget_is_kept_and_nearly_used_up(budget: Budget, counts: bool, adjacency: Adjacency) -> None:
-    found = label_ranking_for_budget(budget, Weighing(20, adjacency=adjacency), 10, counts=counts).mechanism
+    found = LabelRanking.for_budget(budget, Weighing(20, adjacency=adjacency), 10, counts=counts).mechanism
     promised = found.guarantee()
     assert budget.allows(promised)
     assert found.selection.guarantee().rho == pytest.approx(float(promised.rho * LABELS_SHARE), rel=1e-3)

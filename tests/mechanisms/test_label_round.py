@@ -13,11 +13,11 @@ from tests.known_bits import KnownBits
 from tests.privacy.high_precision import mp, quick, real
 from tests.statistical.goodness import accepts, as_numbers, g_test, rejects
 
-from unlisted.counts.listed_weights import ListedScales
-from unlisted.counts.weights import UNIT, GivingBack, Weighing, full_weight
+from unlisted.counts.weight_oracle import ListedWeights
+from unlisted.counts.weights import UNIT, Rerouting, Weighing, full_weight
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.noise.normal_shift import normal_about, normal_delta_up
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.noise.normal import normal_about, normal_delta_up
 from unlisted.privacy.rounding import log_up
 
 HAIR = 257 / 256
@@ -37,10 +37,10 @@ def lone_escape(one: LabelRound, items: int) -> object:
     st.sampled_from([None, 1, 2, 20]),
 )
 def test_no_lone_user_escapes_more_often(items: int, variance: str, far: Fraction, most: int | None) -> None:
-    giving_back = None if most is None or most > items else GivingBack(UNIT, most)
+    rerouting = None if most is None or most > items else Rerouting(UNIT, most)
     v = Fraction(variance)
     threshold = math.ceil((2 + far * math.isqrt(math.ceil(v))) * UNIT)
-    one = LabelRound(Weighing(items, giving_back), v, threshold)
+    one = LabelRound(Weighing(items, rerouting), v, threshold)
     worst = max(float(lone_escape(one, n)) for n in {1, 2, 3, 5, 10, 20, 21, items} if n <= items)
     all_of_them = max(float(lone_escape(one, n)) for n in range(1, items + 1)) if items < 50 else worst
     assert worst <= all_of_them <= float(one.escape) * (1 + 1e-12)
@@ -70,7 +70,7 @@ def test_what_moves_beside_new_labels_is_less() -> None:
     assert one.mu_squared_beside(Fraction(1)) == 0
     exchanged = LabelRound(Weighing(4, adjacency="replace"), Fraction(9), 20 * UNIT)
     assert exchanged.mu_squared == Fraction(2, 9) == exchanged.mu_squared_beside(Fraction(1))
-    adaptive = LabelRound(Weighing(4, GivingBack(UNIT, 4)), Fraction(9), 20 * UNIT)
+    adaptive = LabelRound(Weighing(4, Rerouting(UNIT, 4)), Fraction(9), 20 * UNIT)
     assert 0 < adaptive.mu_squared_beside(Fraction(1)) < Fraction(1, 10**4) < adaptive.mu_squared
 
 
@@ -98,8 +98,8 @@ TABLE = {"u": ["a"], "v": ["a", "b"], "w": ["a", "b", "c"], "x": ["c"]}
 
 def test_an_answer_follows_the_weights() -> None:
     one = LabelRound(Weighing(3), Fraction(1), 2 * UNIT)
-    bits, scales = KnownBits("a round"), ListedScales(TABLE)
-    answers = [frozenset(one.draw(scales, bits).labels.to_pylist()) for _ in range(1500)]
+    bits, oracle = KnownBits("a round"), ListedWeights(TABLE)
+    answers = [frozenset(one.draw(oracle, bits).labels.to_pylist()) for _ in range(1500)]
     half, third = 1 / math.sqrt(2), 1 / math.sqrt(3)
     right = {"a": 1 + half + third, "b": half + third, "c": 1 + third}
     accepts(g_test(*as_numbers(answers, law(one, right))))
@@ -128,6 +128,6 @@ def test_a_threshold_that_a_lone_user_reaches_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="threshold"):
         LabelRound(Weighing(3), Fraction(1), UNIT - 1)
     with pytest.raises(InvalidArgumentError, match="threshold"):
-        LabelRound(Weighing(3, GivingBack(UNIT, 2)), Fraction(1), UNIT)
+        LabelRound(Weighing(3, Rerouting(UNIT, 2)), Fraction(1), UNIT)
     with pytest.raises(InvalidArgumentError, match="variance"):
         LabelRound(Weighing(3), Fraction(0), UNIT)

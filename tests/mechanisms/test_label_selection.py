@@ -13,12 +13,12 @@ from tests.known_bits import KnownBits
 from tests.mechanisms.given_weights import GivenWeights
 from tests.privacy.high_precision import slow
 
-from unlisted.counts.listed_weights import ListedScales
-from unlisted.counts.weights import UNIT, GivingBack, Weighing, full_weight
+from unlisted.counts.weight_oracle import ListedWeights
+from unlisted.counts.weights import UNIT, Rerouting, Weighing, full_weight
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.partition_selection.weighted_round import LabelRound
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
-from unlisted.noise.normal_shift import normal_about, normal_delta_up
+from unlisted.mechanisms.partition_selection.one_round import LabelRound
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
+from unlisted.noise.normal import normal_about, normal_delta_up
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 from unlisted.privacy.rounding import log_down
 
@@ -83,10 +83,10 @@ def test_what_was_released_is_left_out_and_its_weight_goes_on() -> None:
     """`a` is certain in the first round; then its users weigh `b` alone, and it passes in the second."""
     table = {f"user {i}": ["a", "b"] for i in range(30)} | {f"other {i}": ["a"] for i in range(1000)}
     first, second = plain(items=2, threshold=100), plain(items=2, threshold=26)
-    answer = LabelSelection((first, second)).release(ListedScales(table), KnownBits("left out"))
+    answer = LabelSelection((first, second)).release(ListedWeights(table), KnownBits("left out"))
     assert answer.labels.to_pylist() == ["a", "b"]
     assert answer.counts is None
-    alone = LabelSelection((second,)).release(ListedScales(table), KnownBits("left out"))
+    alone = LabelSelection((second,)).release(ListedWeights(table), KnownBits("left out"))
     assert alone.labels.to_pylist() == ["a"], "30/√2 is five deviations below 26"
 
 
@@ -100,7 +100,7 @@ def test_the_same_round_twice_names_no_label_twice() -> None:
 @pytest.mark.parametrize("table", [{}, {"u": []}, {"u": ["a"]}])
 def test_no_labels_no_rows(table: dict[str, list[str]]) -> None:
     rounds = plain(threshold=50), plain(threshold=50)
-    assert len(LabelSelection(rounds).release(ListedScales(table), KnownBits("nothing"))) == 0
+    assert len(LabelSelection(rounds).release(ListedWeights(table), KnownBits("nothing"))) == 0
 
 
 def hinted(threshold: int = 12, hint: int = 5, **kept: Any) -> LabelRound:
@@ -112,7 +112,7 @@ def test_a_label_under_the_hint_leaves_its_users_weight_to_others() -> None:
     table = {f"user {i}": [f"a{i}", "b"] for i in range(11)}
     second = plain(items=2, threshold=10)
     seen = [
-        LabelSelection((first, second)).release(ListedScales(table), KnownBits(f"hint {i}")).labels.to_pylist()
+        LabelSelection((first, second)).release(ListedWeights(table), KnownBits(f"hint {i}")).labels.to_pylist()
         for first in (hinted(threshold=14), plain(items=2, threshold=14))
         for i in range(30)
     ]
@@ -125,10 +125,10 @@ def test_what_is_left_out_by_a_hint_is_not_found_later() -> None:
     table = {f"user {i}": ["a"] for i in range(20)}
     later = plain(items=1, threshold=2)
     assert (
-        LabelSelection((hinted(60, 50), later)).release(ListedScales(table), KnownBits("out")).labels.to_pylist()
+        LabelSelection((hinted(60, 50), later)).release(ListedWeights(table), KnownBits("out")).labels.to_pylist()
         == []
     )
-    assert len(LabelSelection((plain(threshold=60), later)).release(ListedScales(table), KnownBits("in"))) == 1
+    assert len(LabelSelection((plain(threshold=60), later)).release(ListedWeights(table), KnownBits("in"))) == 1
 
 
 def test_hints_cost_nothing_and_say_so() -> None:
@@ -162,9 +162,9 @@ def test_rounds_that_cannot_be_are_refused() -> None:
         hinted(threshold=5, hint=5)
     with pytest.raises(InvalidArgumentError, match="rounds"):
         LabelSelection(())
-    giving_back = LabelRound(Weighing(3, GivingBack(UNIT, 2)), Fraction(1), 4 * UNIT)
+    rerouting = LabelRound(Weighing(3, Rerouting(UNIT, 2)), Fraction(1), 4 * UNIT)
     with pytest.raises(InvalidArgumentError, match="rounds"):
-        LabelSelection((giving_back, plain()))
+        LabelSelection((rerouting, plain()))
     exchanged = LabelRound(Weighing(3, adjacency="replace"), Fraction(1), 4 * UNIT)
     with pytest.raises(InvalidArgumentError, match="rounds"):
         LabelSelection((exchanged, plain()))

@@ -21,14 +21,14 @@ from tests.mechanisms.weights_twin import (
 )
 from tests.privacy.high_precision import quick
 
-from unlisted.counts.listed_weights import ListedScales
+from unlisted.counts.weight_oracle import ListedWeights
 from unlisted.counts.weights import (
     HEAVIEST,
     LARGEST_ITEMS,
     MOST_LABELS,
     UNEVEN,
     UNIT,
-    GivingBack,
+    Rerouting,
     Weighing,
     even_weight,
     full_weight,
@@ -40,10 +40,10 @@ SETS = [frozenset(s) for n in range(1, 6) for s in itertools.combinations(LABELS
 CROWDS = st.dictionaries(st.sampled_from(SETS), st.integers(1, 40), min_size=1, max_size=5)
 
 
-def near(crowd: Crowd, most_items: int, which: int, offset: int) -> GivingBack:
+def near(crowd: Crowd, most_items: int, which: int, offset: int) -> Rerouting:
     """Return the giving back of labels that have about as much as one of the crowd's: there it is steepest."""
     even = sorted(even_weights(crowd, most_items).values())[which % len(set().union(*crowd))]
-    return GivingBack(min(max(UNIT, even + offset), HEAVIEST - 1), most_items)
+    return Rerouting(min(max(UNIT, even + offset), HEAVIEST - 1), most_items)
 
 
 @given(st.integers(1, LARGEST_ITEMS))
@@ -70,8 +70,8 @@ def test_a_user_moves_plain_weights_by_one_and_an_exchange_by_the_diagonal(items
 def test_a_newcomer_moves_given_back_weights_by_no_more_than_one(
     crowd: dict[Items, int], newcomer: Items, most_items: int, which: int, offset: int
 ) -> None:
-    giving_back = near(crowd, most_items, which, offset)
-    length = moved(weights(crowd, giving_back), weights(joined(crowd, newcomer), giving_back))
+    rerouting = near(crowd, most_items, which, offset)
+    length = moved(weights(crowd, rerouting), weights(joined(crowd, newcomer), rerouting))
     target(float(length / UNIT**2))
     assert length <= UNIT**2
 
@@ -81,11 +81,11 @@ def test_a_newcomer_moves_given_back_weights_by_no_more_than_one(
 def test_labels_of_a_newcomer_alone_are_no_heavier_than_said_and_the_others_move_less(
     crowd: dict[Items, int], shared: Items, most_items: int, which: int, own: int
 ) -> None:
-    giving_back = near(crowd, most_items, which, -1)
+    rerouting = near(crowd, most_items, which, -1)
     newcomer = shared | {f"own{i}" for i in range(own)}
-    before, after = weights(crowd, giving_back), weights(joined(crowd, newcomer), giving_back)
+    before, after = weights(crowd, rerouting), weights(joined(crowd, newcomer), rerouting)
     new = newcomer - set().union(*crowd)
-    assert all(after[i] <= Weighing(8, giving_back).alone(len(newcomer)) for i in new)
+    assert all(after[i] <= Weighing(8, rerouting).alone(len(newcomer)) for i in new)
     part = Fraction(len(new), len(newcomer))
     assert moved(before, after, after.keys() - new) <= (1 - part) * UNIT**2
 
@@ -107,9 +107,9 @@ def longest_found(spread: int | None) -> Fraction:
             next_newcomer = chosen.choice(SETS[:15]) if chosen.random() < 0.3 else newcomer
             fresh = chosen.randrange(5), chosen.randrange(UNIT)
             next_which, next_offset = chosen.choice([(which, offset), fresh])
-            giving_back = near(next_crowd, 2, next_which, -next_offset)
-            before = weights(next_crowd, giving_back, spread)
-            found = moved(before, weights(joined(next_crowd, next_newcomer), giving_back, spread)) / UNIT**2
+            rerouting = near(next_crowd, 2, next_which, -next_offset)
+            before = weights(next_crowd, rerouting, spread)
+            found = moved(before, weights(joined(next_crowd, next_newcomer), rerouting, spread)) / UNIT**2
             if found >= best:
                 crowd, newcomer, which, offset, best = next_crowd, next_newcomer, next_which, next_offset, found
         worst = max(worst, best)
@@ -120,11 +120,11 @@ def test_a_spread_over_as_many_as_a_user_has_is_not_enough() -> None:
     """The proof's example: many have both labels, one has the first only, and a newcomer has both."""
     both, first = frozenset("ab"), frozenset("a")
     crowd = {both: 20, first: 1}
-    giving_back = GivingBack(10 * UNIT + UNIT // 2, 2)
-    assert giving_back.spread == 5
+    rerouting = Rerouting(10 * UNIT + UNIT // 2, 2)
+    assert rerouting.spread == 5
 
     def length(spread: int | None) -> Fraction:
-        before, after = (weights(one, giving_back, spread) for one in (crowd, joined(crowd, both)))
+        before, after = (weights(one, rerouting, spread) for one in (crowd, joined(crowd, both)))
         return moved(before, after) / UNIT**2
 
     assert length(2) == pytest.approx(1.1, abs=0.02)
@@ -135,10 +135,10 @@ def test_a_spread_over_as_many_as_a_user_has_is_not_enough() -> None:
 def test_a_spread_over_fewer_than_a_user_has_breaks_where_all_have_the_same(most_items: int) -> None:
     all_of_them = frozenset(LABELS[:most_items])
     crowd = {all_of_them: 30 * most_items}
-    giving_back = GivingBack(30 * UNIT, most_items)
+    rerouting = Rerouting(30 * UNIT, most_items)
 
     def length(spread: int | None) -> Fraction:
-        before, after = (weights(one, giving_back, spread) for one in (crowd, joined(crowd, all_of_them)))
+        before, after = (weights(one, rerouting, spread) for one in (crowd, joined(crowd, all_of_them)))
         return moved(before, after)
 
     assert length(most_items - 1) > UNIT**2 >= length(None)
@@ -172,7 +172,7 @@ def test_the_spread_is_the_least_that_the_proof_allows(most_items: int) -> None:
             for n in range(1, most_items + 1)
         )
 
-    spread = GivingBack(UNIT, most_items).spread
+    spread = Rerouting(UNIT, most_items).spread
     assert allows(spread)
     assert not allows(spread - 1)
     assert spread >= most_items
@@ -183,30 +183,30 @@ def test_the_spread_is_the_least_that_the_proof_allows(most_items: int) -> None:
 def test_scales_weigh_what_the_definition_says(
     crowd: dict[Items, int], most_items: int, which: int, offset: int
 ) -> None:
-    giving_back = near(crowd, most_items, which, offset)
+    rerouting = near(crowd, most_items, which, offset)
     people = [items for items, times in crowd.items() for _ in range(times)]
-    for chosen in (None, giving_back):
-        scales = ListedScales(dict(enumerate(people)))
-        scales.weigh(Weighing(5, chosen))
+    for chosen in (None, rerouting):
+        oracle = ListedWeights(dict(enumerate(people)))
+        oracle.weigh(Weighing(5, chosen))
         exact = weights(crowd, chosen)
         # With buckets one unit wide, a bucket is a weight less one.
-        counted = scales.buckets(1, 1 << 62)
+        counted = oracle.buckets(1, 1 << 62)
         rounded = [math.floor(weight) - 1 for weight in exact.values()]
         assert counted == {weight: rounded.count(weight) for weight in rounded}
 
 
 def test_the_last_rounding_is_paid_for() -> None:
-    giving_back = GivingBack(UNIT, 2)
-    plain, adaptive = Weighing(5), Weighing(5, giving_back)
+    rerouting = Rerouting(UNIT, 2)
+    plain, adaptive = Weighing(5), Weighing(5, rerouting)
     assert adaptive.reach_squared == (UNIT + math.isqrt(MOST_LABELS)) ** 2
     assert 1 < adaptive.reach_squared / plain.reach_squared < 1.001
-    assert Weighing(5, giving_back, "replace").reach_squared == 4 * adaptive.reach_squared
+    assert Weighing(5, rerouting, "replace").reach_squared == 4 * adaptive.reach_squared
 
 
 @given(st.integers(1, 10**5), st.integers(1, 30))
 def test_what_a_lone_label_weighs_does_not_grow_with_the_items(items: int, most_items: int) -> None:
-    for giving_back in (None, GivingBack(UNIT, most_items)):
-        weighing = Weighing(LARGEST_ITEMS, giving_back)
+    for rerouting in (None, Rerouting(UNIT, most_items)):
+        weighing = Weighing(LARGEST_ITEMS, rerouting)
         assert weighing.alone(items + 1) <= weighing.alone(items)
         assert weighing.alone(items) >= full_weight(items)
 
@@ -217,10 +217,10 @@ def test_what_a_lone_label_weighs_does_not_grow_with_the_items(items: int, most_
         (lambda: Weighing(0), "items_per_user"),
         (lambda: Weighing(LARGEST_ITEMS + 1), "items_per_user"),
         (lambda: Weighing(3, adjacency="both"), "adjacency"),
-        (lambda: Weighing(3, GivingBack(UNIT, 4)), "most_items"),
-        (lambda: GivingBack(UNIT - 1, 4), "enough"),
-        (lambda: GivingBack(HEAVIEST, 4), "enough"),
-        (lambda: GivingBack(UNIT, 0), "most_items"),
+        (lambda: Weighing(3, Rerouting(UNIT, 4)), "most_items"),
+        (lambda: Rerouting(UNIT - 1, 4), "enough"),
+        (lambda: Rerouting(HEAVIEST, 4), "enough"),
+        (lambda: Rerouting(UNIT, 0), "most_items"),
     ],
 )
 def test_what_cannot_be_weighed_is_refused(bad: object, argument: str) -> None:

@@ -14,7 +14,7 @@ from tests.tables.hostile_values import LATIN, LONG_LATIN, STORED, decimals, dic
 from unlisted.counts import labels as label_rules
 from unlisted.counts.readable import readable, readable_as, readable_labels
 from unlisted.errors import InvalidCountsError
-from unlisted.mechanisms.answer import Answer
+from unlisted.mechanisms.mechanism import Answer
 from unlisted.privacy.guarantee import Guarantee
 
 BYTES = st.lists(st.none() | st.binary(max_size=20) | st.text(max_size=8).map(str.encode), max_size=12)

@@ -17,10 +17,10 @@ from tests.mechanisms.running_twin import Round, plainly
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.continual.binary_tree import largest_popcount
 from unlisted.mechanisms.continual.stream_state import RunningState
+from unlisted.mechanisms.mechanism import Answer
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.guarantee import Budget

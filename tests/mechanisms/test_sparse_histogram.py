@@ -14,7 +14,7 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.gaussian_shift import shift_delta_up
+from unlisted.noise.gaussian_tails import shift_delta_up
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.rounding import any_of_up, log_down
 from unlisted.privacy.sensitivity import Sensitivity

@@ -13,7 +13,6 @@ from tests.known_bits import KnownBits
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms.top_k import Ranking, TopK
-from unlisted.mechanisms.top_k_budget import top_k_for_budget
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
 from unlisted.privacy.guarantee import Budget
@@ -169,7 +168,7 @@ class TestForBudget:
         self, k: int, fetched: int | None, count: int, adjacency: str, budget: Budget, counts: bool
     ) -> None:
         ranking = Ranking(k, fetched, Sensitivity(2, count, adjacency))
-        found = top_k_for_budget(budget, ranking, counts=counts).mechanism
+        found = TopK.for_budget(budget, ranking, counts=counts).mechanism
         assert budget.allows(found.guarantee())
         assert (found.counts_law is not None) == counts
         if budget.rho is not None:
@@ -178,7 +177,7 @@ class TestForBudget:
     def test_few_draws_are_added_up_and_many_converted(self) -> None:
         """The better of the plain (k·ε, δ) sum and the (ρ, δ) price."""
         budget = Budget(epsilon=1, delta="1e-8")
-        few, many = (top_k_for_budget(budget, Ranking(k, 1000, ONE)) for k in (1, 200))
+        few, many = (TopK.for_budget(budget, Ranking(k, 1000, ONE)) for k in (1, 200))
         assert few.mechanism.epsilon == 1
         assert "by ε added up" in few.reason.split(";")[0]
         assert many.mechanism.epsilon > Fraction(1, 200)
@@ -187,7 +186,7 @@ class TestForBudget:
     @pytest.mark.parametrize("epsilon", [1, 3, "0.5"])
     def test_the_reason_says_no_threshold_lower_than_it_is(self, epsilon: Number) -> None:
         """As the plan, which rounds up: 81.20382 is 81.2039 to both."""
-        found = top_k_for_budget(Budget(epsilon=epsilon, delta="1e-8"), Ranking(10, 1000, ONE))
+        found = TopK.for_budget(Budget(epsilon=epsilon, delta="1e-8"), Ranking(10, 1000, ONE))
         said, against = (Fraction(number) for number in re.findall(r"\d+\.\d+", found.reason))
         assert said == round_up(found.mechanism.threshold, 6)
         added_up = TopK.at(Ranking(10, 1000, ONE), epsilon=Fraction(epsilon) / 10, delta="1e-8")
@@ -201,10 +200,10 @@ class TestForBudget:
     @pytest.mark.parametrize("share", [0, 1, -1, 2, "nan"])
     def test_a_share_is_between_zero_and_one(self, share: object) -> None:
         with pytest.raises(InvalidArgumentError, match="counts_share = "):
-            top_k_for_budget(Budget(rho=1, delta="1e-6"), Ranking(1, 1, ONE), counts=True, counts_share=share)
+            TopK.for_budget(Budget(rho=1, delta="1e-6"), Ranking(1, 1, ONE), counts=True, counts_share=share)
 
     def test_the_share_of_the_counts_is_theirs(self) -> None:
         budget = Budget(rho=1, delta="1e-6")
         for share in ("0.1", "0.5", "0.9"):
-            found = top_k_for_budget(budget, Ranking(3, 10, ONE), counts=True, counts_share=share).mechanism
+            found = TopK.for_budget(budget, Ranking(3, 10, ONE), counts=True, counts_share=share).mechanism
             assert float(found.counts_price().rho) == pytest.approx(float(share), rel=1e-6)

@@ -1,11 +1,11 @@
-"""What labels weigh, written down from the definition in exact fractions: the slow twin of all scales."""
+"""What labels weigh, written down from the definition in exact fractions: the slow twin of every oracle."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from unlisted.counts.weights import HEAVIEST, SHARES, GivingBack, even_weight, full_weight
+from unlisted.counts.weights import HEAVIEST, SHARES, Rerouting, even_weight, full_weight
 
 Items = frozenset[str]
 Weights = Mapping[str, Fraction]
@@ -13,21 +13,21 @@ Crowd = Mapping[Items, int]
 """How many users have exactly these items."""
 
 
-def weights(crowd: Crowd, giving_back: GivingBack | None = None, spread: int | None = None) -> dict[str, Fraction]:
+def weights(crowd: Crowd, rerouting: Rerouting | None = None, spread: int | None = None) -> dict[str, Fraction]:
     """Return the weights before they are rounded."""
     labels = set().union(*crowd) if crowd else set()
     users = [(items, times) for items, times in crowd.items() if items and times]
     full = {i: sum(full_weight(len(items)) * times for items, times in users if i in items) for i in labels}
-    if giving_back is None:
+    if rerouting is None:
         return {i: Fraction(weight) for i, weight in full.items()}
-    adaptive = [(items, times) for items, times in users if len(items) <= giving_back.most_items]
+    adaptive = [(items, times) for items, times in users if len(items) <= rerouting.most_items]
     even = {i: sum(even_weight(len(items)) * times for items, times in adaptive if i in items) for i in labels}
-    back = {i: part_given_back(even[i], giving_back.enough) for i in labels}
+    back = {i: part_given_back(even[i], rerouting.enough) for i in labels}
     found = {i: full[i] - even[i] * back[i] for i in labels}
     for items, times in adaptive:
         got = even_weight(len(items)) * sum((back[i] for i in items), Fraction(0))
         for i in items:
-            found[i] += times * got / (spread or giving_back.spread)
+            found[i] += times * got / (spread or rerouting.spread)
     return found
 
 

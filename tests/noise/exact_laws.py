@@ -13,10 +13,10 @@ from typing import Any
 
 from tests.privacy.high_precision import mp, real
 
+from unlisted.noise.bernoulli import Bounds
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.exact_law import ExactLaw
-from unlisted.noise.lazy import Bounds
+from unlisted.noise.law import ExactLaw
 
 _NEGLIGIBLE = 60.0
 """Weights below e^-60 of the largest are left out of the masses."""

@@ -14,7 +14,7 @@ from tests.noise.exact_laws import bounds_of
 from tests.statistical.goodness import accepts, as_numbers, distance_test, g_test, rejects
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise.binomial import binomial, subset
+from unlisted.noise.bernoulli import binomial, subset
 from unlisted.noise.discrete_laplace import DiscreteLaplace
 
 DRAWS = 2000

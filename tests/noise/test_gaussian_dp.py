@@ -28,8 +28,7 @@ from unlisted.noise.gaussian_dp import (
     mu_squared_of_normal_up,
     mu_squared_of_range_up,
 )
-from unlisted.noise.normal_shift import normal_delta_up
-from unlisted.noise.normal_tail import theta_excess_up
+from unlisted.noise.normal import normal_delta_up, theta_excess_up
 from unlisted.privacy.convert import rho_cks_down
 
 Law = NDArray[np.float64]

@@ -12,10 +12,8 @@ from tests.noise.exact_laws import gaussian_sum, gaussian_whole, mass
 from tests.privacy.high_precision import mp, quick, real, same_digits
 
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
-from unlisted.noise.gaussian_shift import shift_delta_up
-from unlisted.noise.gaussian_sums import sum_tail_bounds
-from unlisted.noise.gaussian_tail import LARGEST_SERIES_VARIANCE, tail_bounds
-from unlisted.noise.normal_tail import lattice_tail_bounds, normal_tail_bounds
+from unlisted.noise.gaussian_tails import LARGEST_SERIES_VARIANCE, shift_delta_up, sum_tail_bounds, tail_bounds
+from unlisted.noise.normal import lattice_tail_bounds, normal_tail_bounds
 from unlisted.privacy.convert import delta_cks_up
 from unlisted.privacy.survey import gaussian_delta
 

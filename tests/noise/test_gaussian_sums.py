@@ -17,8 +17,8 @@ from tests.privacy.high_precision import just_above, mp, quick, real, same_digit
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.exact_law import ExactLaw
-from unlisted.noise.gaussian_sums import SMALLEST_SMOOTH_VARIANCE
+from unlisted.noise.gaussian_tails import SMALLEST_SMOOTH_VARIANCE
+from unlisted.noise.law import ExactLaw
 
 Lead = DiscreteGaussian | DiscreteLaplace
 

@@ -15,8 +15,8 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.noise.bits import CipherBits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.exact_law import ExactLaw
 from unlisted.noise.keyed import TAG_BYTES, KeyedDraws, NoiseKey
+from unlisted.noise.law import ExactLaw
 
 KEY = NoiseKey(bytes(range(32)))
 LABELS = [b"label %d" % i for i in range(500)]

@@ -20,7 +20,7 @@ from tests.privacy.high_precision import just_above, mp, quick, real, same_digit
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.exact_law import ExactLaw
+from unlisted.noise.law import ExactLaw
 from unlisted.privacy.convert import delta_cks_up, rho_of_epsilon_up
 from unlisted.privacy.survey import continuous_laplace_rho, gaussian_delta
 

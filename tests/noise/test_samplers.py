@@ -27,7 +27,7 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.noise.bits import fresh_bits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.exact_law import ENOUGH_FOR_A_TABLE, ExactLaw
+from unlisted.noise.law import ENOUGH_FOR_A_TABLE, ExactLaw
 
 SMALL = [
     DiscreteLaplace(Fraction(1, 3)),

@@ -15,10 +15,10 @@ from tests.known_bits import ScriptedBits
 from tests.noise.exact_laws import conditional_cdf
 from tests.privacy.high_precision import mp
 
+from unlisted.noise.bits import SequentialDraws
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.draws import SequentialDraws
-from unlisted.noise.exact_law import ExactLaw
+from unlisted.noise.law import ExactLaw
 from unlisted.noise.table import Table
 
 WORD = 1 << 64

@@ -13,10 +13,10 @@ from tests.privacy.high_precision import just_above, mp, quick, real, same_digit
 
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.exact_law import ExactLaw
-from unlisted.noise.gaussian_tail import LARGEST_SERIES_VARIANCE, sharp_enough, tail_up
-from unlisted.noise.normal_tail import lattice_tail_up, normal_tail_up, theta_excess_up
-from unlisted.noise.tails import Tails
+from unlisted.noise.gaussian_tails import LARGEST_SERIES_VARIANCE, sharp_enough, tail_up
+from unlisted.noise.law import ExactLaw
+from unlisted.noise.normal import lattice_tail_up, normal_tail_up, theta_excess_up
+from unlisted.noise.table import Tails
 from unlisted.privacy.rounding import any_of_up
 
 LAWS = [

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.privacy.high_precision import same_digits, slow
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.families import Noise
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.on_counts import Noise
 from unlisted.privacy.calibrate import Family, calibrate
 from unlisted.privacy.convert import rho_cks_down
 from unlisted.privacy.guarantee import Budget, Guarantee

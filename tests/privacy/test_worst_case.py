@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlisted.privacy.worst_case import worst_case_up
+from unlisted.privacy.search import worst_case_up
 
 HAIR = Fraction(257, 256)
 

@@ -11,7 +11,7 @@ from tests.kitchen import BUDGET, COMMON, PLANTED, asked, nobody
 import unlisted as ul
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.ledger import Ledger
-from unlisted.mechanisms.partition_selection.find_then_count import FindThenCount
+from unlisted.mechanisms.partition_selection.then_count import FindThenCount
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.query.planner import ITEMS_LOOKED_AT
 

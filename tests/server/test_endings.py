@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from tests.server.running import HISTOGRAM, LABELS, PATIENCE_SECONDS, TOP, Reply, Running, running, wait_until
 
-from unlisted.ledger.account import Balance
 from unlisted.ledger.ledger import Ledger
+from unlisted.ledger.state import Balance
 from unlisted.ledger.verify import verify
 
 SLOW = ("slow_file", "slow_server")

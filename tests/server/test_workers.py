@@ -17,8 +17,8 @@ from tests.server.running import PATIENCE_SECONDS, padded_to
 
 import unlisted as ul
 from unlisted.errors import AccessError, ChargedFailureError, InvalidArgumentError
-from unlisted.ledger.answers import stored_answers
 from unlisted.ledger.ledger import Ledger
+from unlisted.ledger.stored_releases import stored_releases
 from unlisted.query.plan import Plan
 from unlisted.server.config import Limits
 from unlisted.server.workers import Workers
@@ -194,7 +194,7 @@ def test_with_a_fixed_time_the_ledger_hears_of_the_end_no_sooner(
         stopped = asyncio.run(ask(telling(counted, counting_after(work)).paid_by(account)))
         ended = ledger.history()[-1]
         assert ended.kind == kind
-        times = [ul.Release.from_bytes(one.paid.release).time for one in stored_answers(ledger, "searches", None)]
+        times = [ul.Release.from_bytes(one.paid.release).time for one in stored_releases(ledger, "searches", None)]
         assert len(times) == (kind == "settled")
         assert min([datetime.fromisoformat(ended.time), *times]) >= stopped, "neither tells when it was counted"
 

@@ -17,8 +17,8 @@ from tests.services.spark import running_session
 from tests.services.spark_cluster import Cluster, running_cluster, session_settings
 
 import unlisted as ul
-from unlisted.ledger.account import Balance
 from unlisted.ledger.amounts import Amount
+from unlisted.ledger.state import Balance
 
 USERS, ITEMS, COMMON = 30_000, 40_000, 20
 PATIENCE = 600

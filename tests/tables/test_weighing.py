@@ -1,4 +1,4 @@
-"""Weighing inside engines: every one of them against scales in plain Python, round after round."""
+"""Weighing inside engines: every one of them against one in plain Python, round after round."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from tests.tables.asked import SECRET, labels, listed, question
 from tests.tables.engines import KEYS, MAKERS
 
 from unlisted.counts.bounded_counts import LARGEST_COUNT
-from unlisted.counts.listed_weights import ListedScales
-from unlisted.counts.weight_oracle import Scales
-from unlisted.counts.weights import HEAVIEST, SHARES, UNIT, GivingBack, Weighing
+from unlisted.counts.weight_oracle import ListedWeights, WeightOracle
+from unlisted.counts.weights import HEAVIEST, SHARES, UNIT, Rerouting, Weighing
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
 from unlisted.tables.engines.engine import Rows, World
 from unlisted.tables.table import Table, table
@@ -34,8 +33,8 @@ MANY = 100
 
 WEIGHINGS = {
     "in full": Weighing(MANY),
-    "giving back": Weighing(MANY, GivingBack(enough=2 * UNIT + 12345, most_items=MANY)),
-    "some giving back": Weighing(MANY, GivingBack(enough=UNIT, most_items=3)),
+    "giving back": Weighing(MANY, Rerouting(enough=2 * UNIT + 12345, most_items=MANY)),
+    "some giving back": Weighing(MANY, Rerouting(enough=UNIT, most_items=3)),
 }
 
 MakeTable = Callable[..., Table]
@@ -69,10 +68,10 @@ def crowd(users: int = 60, items: int = 40) -> pa.Table:
     return pa.table({"user": [*who, None, "nobody"], "item": [*what, "é1", None]})
 
 
-def in_memory(pairs: twin.Pairs, names: tuple[str, ...] = ("item",)) -> ListedScales:
-    """The same pairs on scales in plain Python."""
+def in_memory(pairs: twin.Pairs, names: tuple[str, ...] = ("item",)) -> ListedWeights:
+    """The same pairs, weighed in plain Python."""
     several = len(names) > 1
-    return ListedScales(
+    return ListedWeights(
         {
             who: [dict(zip(names, label, strict=True)) if several else label[0] for label in items]
             for who, items in pairs.items()
@@ -80,18 +79,18 @@ def in_memory(pairs: twin.Pairs, names: tuple[str, ...] = ("item",)) -> ListedSc
     )
 
 
-def places(scales: Scales) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def places(oracle: WeightOracle) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Every place there is, in an order of its own."""
-    there = sorted((b, rank) for b, size in scales.buckets(WIDTH, LAST).items() for rank in range(size))
+    there = sorted((b, rank) for b, size in oracle.buckets(WIDTH, LAST).items() for rank in range(size))
     random.Random(3).shuffle(there)
     columns = np.array(there, dtype=np.int64).reshape(-1, 2)
     return columns[:, 0], columns[:, 1]
 
 
-def named(scales: Scales) -> list[str]:
+def named(oracle: WeightOracle) -> list[str]:
     """All labels with their places and weights; -0.0 and 0.0 are not the same text."""
-    at = places(scales)
-    found, weights = scales.named(*at)
+    at = places(oracle)
+    found, weights = oracle.named(*at)
     return [
         repr(one) for one in zip(*(part.tolist() for part in at), labels(found), weights.tolist(), strict=True)
     ]
@@ -103,60 +102,60 @@ def named(scales: Scales) -> list[str]:
 def test_every_engine_weighs_as_plain_python_does_round_after_round(made: MakeTable) -> None:
     rows = crowd()
     plain = in_memory(twin.pairs(rows.to_pylist(), "user", ("item",)))
-    with weighed(made(rows), question("item"), SECRET) as scales:
-        assert listed(scales.counts_of_taken()) == []
+    with weighed(made(rows), question("item"), SECRET) as oracle:
+        assert listed(oracle.counts_of_taken()) == []
         for weighing, taken in zip(WEIGHINGS.values(), (5, 3, 1), strict=True):
-            for one in (scales, plain):
+            for one in (oracle, plain):
                 one.weigh(weighing)
-            assert named(scales) == named(plain)
+            assert named(oracle) == named(plain)
             buckets, ranks = places(plain)
             assert len(set(buckets.tolist())) > 3, "all labels weigh the same, so this test shows nothing"
-            for one in (scales, plain):
+            for one in (oracle, plain):
                 one.take_out(buckets[:taken], ranks[:taken])
-        assert sorted(listed(scales.counts_of_taken())) == sorted(listed(plain.counts_of_taken()))
+        assert sorted(listed(oracle.counts_of_taken())) == sorted(listed(plain.counts_of_taken()))
         assert len(plain.counts_of_taken()) == 9
 
 
 def test_only_what_is_in_play_is_weighed_in_every_engine(made: MakeTable) -> None:
     rows = crowd()
     plain = in_memory(twin.pairs(rows.to_pylist(), "user", ("item",)))
-    with weighed(made(rows), question("item"), SECRET) as scales:
+    with weighed(made(rows), question("item"), SECRET) as oracle:
         for taken, in_play in ((3, 25), (2, 9), (0, 0)):
-            for one in (scales, plain):
+            for one in (oracle, plain):
                 one.weigh(WEIGHINGS["in full"])
-            assert named(scales) == named(plain)
+            assert named(oracle) == named(plain)
             buckets, ranks = places(plain)
             assert len(buckets) > taken + in_play
-            assert scales.weights_at(buckets, ranks).tolist() == plain.named(buckets, ranks)[1].tolist()
-            for one in (scales, plain):
+            assert oracle.weights_at(buckets, ranks).tolist() == plain.named(buckets, ranks)[1].tolist()
+            for one in (oracle, plain):
                 one.take_out(buckets[:taken], ranks[:taken])
                 one.keep_in_play(buckets[taken : taken + in_play], ranks[taken : taken + in_play])
-        for one in (scales, plain):
+        for one in (oracle, plain):
             one.weigh(WEIGHINGS["in full"])
-        assert scales.buckets(WIDTH, LAST) == plain.buckets(WIDTH, LAST) == {}
-        assert sorted(listed(scales.counts_of_taken())) == sorted(listed(plain.counts_of_taken()))
+        assert oracle.buckets(WIDTH, LAST) == plain.buckets(WIDTH, LAST) == {}
+        assert sorted(listed(oracle.counts_of_taken())) == sorted(listed(plain.counts_of_taken()))
         assert len(plain.counts_of_taken()) == 5
 
 
 def test_sizes_of_users_and_scaled_counts_are_the_same_in_every_engine(made: MakeTable) -> None:
     rows = crowd()
     plain = in_memory(twin.pairs(rows.to_pylist(), "user", ("item",)))
-    with weighed(made(rows), question("item"), SECRET) as scales:
-        assert scales.sizes_of_users() == plain.sizes_of_users() == {}
-        assert listed(scales.scaled_counts_of_taken(np.zeros(0, dtype=np.int64))) == []
+    with weighed(made(rows), question("item"), SECRET) as oracle:
+        assert oracle.sizes_of_users() == plain.sizes_of_users() == {}
+        assert listed(oracle.scaled_counts_of_taken(np.zeros(0, dtype=np.int64))) == []
         for taken in (7, 12):
-            for one in (scales, plain):
+            for one in (oracle, plain):
                 # The bound is for weighing: sizes and counts are of all items.
                 one.weigh(Weighing(MANY))
             buckets, ranks = places(plain)
-            for one in (scales, plain):
+            for one in (oracle, plain):
                 one.buckets(WIDTH, LAST)
                 one.take_out(buckets[:taken], ranks[:taken])
-            assert scales.sizes_of_users() == plain.sizes_of_users()
+            assert oracle.sizes_of_users() == plain.sizes_of_users()
             assert len(plain.sizes_of_users()) > 2, "all users have as many, so this test shows nothing"
             # Any whole numbers, one for each size; the larger the size, the smaller.
             weights = np.array([1024 // m + 7 for m in range(1, 20)], dtype=np.int64)
-            found, expected = scales.scaled_counts_of_taken(weights), plain.scaled_counts_of_taken(weights)
+            found, expected = oracle.scaled_counts_of_taken(weights), plain.scaled_counts_of_taken(weights)
             assert sorted(listed(found)) == sorted(listed(expected))
             assert len(expected) in (7, 19)
             assert (found.sensitivity.items, found.sensitivity.count) == (None, 1031)
@@ -175,17 +174,17 @@ def test_users_over_the_bound_keep_what_they_would_be_counted_for(made: MakeTabl
     rows = crowd()
     pairs = twin.pairs(rows.to_pylist(), "user", ("item",))
     # A bound of the question itself is not the one that counts here.
-    with weighed(made(rows), question("item", items_per_user=1), SECRET) as scales:
-        for weighing in (Weighing(4), Weighing(3, GivingBack(enough=UNIT, most_items=3))):
+    with weighed(made(rows), question("item", items_per_user=1), SECRET) as oracle:
+        for weighing in (Weighing(4), Weighing(3, Rerouting(enough=UNIT, most_items=3))):
             kept = twin.bounded(pairs, weighing.items, SECRET, key)
             assert any(len(kept[who]) < len(pairs[who]) for who in pairs)
             plain = in_memory(kept)
-            for one in (scales, plain):
+            for one in (oracle, plain):
                 one.weigh(weighing)
-            assert named(scales) == named(plain)
-            buckets, ranks = (of[:4] for of in places(scales))
+            assert named(oracle) == named(plain)
+            buckets, ranks = (of[:4] for of in places(oracle))
             gone = set(labels(plain.named(buckets, ranks)[0]))
-            scales.take_out(buckets, ranks)
+            oracle.take_out(buckets, ranks)
             pairs = {who: {one: n for one, n in of.items() if one not in gone} for who, of in pairs.items()}
 
 
@@ -197,10 +196,10 @@ def test_a_user_too_large_for_one_machine_is_thinned_out_and_keeps_the_same(
     monkeypatch.setattr(source.engine, "giant", 10, raising=False)
     kept = twin.bounded(twin.pairs(rows.to_pylist(), "user", ("item",)), 1, SECRET, twin.sha256)
     plain = in_memory(kept)
-    with weighed(source, question("item"), SECRET) as scales:
-        for one in (scales, plain):
+    with weighed(source, question("item"), SECRET) as oracle:
+        for one in (oracle, plain):
             one.weigh(Weighing(1))
-        assert named(scales) == named(plain)
+        assert named(oracle) == named(plain)
 
 
 def test_a_server_without_temporary_tables_weighs_the_same(
@@ -210,13 +209,13 @@ def test_a_server_without_temporary_tables_weighs_the_same(
     source = MAKERS["postgres"](rows, tmp_path, request).table("user")
     monkeypatch.setattr("unlisted.tables.engines.postgres._can_make_temporary_tables", lambda _: False)
     plain = in_memory(twin.pairs(rows.to_pylist(), "user", ("item",)))
-    with weighed(source, question("item"), SECRET) as scales:
+    with weighed(source, question("item"), SECRET) as oracle:
         for weighing in WEIGHINGS.values():
-            for one in (scales, plain):
+            for one in (oracle, plain):
                 one.weigh(weighing)
-            assert named(scales) == named(plain)
+            assert named(oracle) == named(plain)
             buckets, ranks = places(plain)
-            for one in (scales, plain):
+            for one in (oracle, plain):
                 one.take_out(buckets[:2], ranks[:2])
 
 
@@ -226,20 +225,20 @@ def test_a_server_without_temporary_tables_weighs_the_same(
 def test_floats_are_told_apart_by_their_bytes(made: MakeTable) -> None:
     values = [0.0, -0.0, float("nan"), None, 1.5, -2.5, 1e300]
     rows = pa.table({"user": [f"u{i}" for i in range(4) for _ in values], "item": values * 4})
-    plain = ListedScales({f"u{i}": [0.0, -0.0, 1.5, -2.5, 1e300] for i in range(4)})
-    with weighed(made(rows), question("item"), SECRET) as scales:
-        for one in (scales, plain):
+    plain = ListedWeights({f"u{i}": [0.0, -0.0, 1.5, -2.5, 1e300] for i in range(4)})
+    with weighed(made(rows), question("item"), SECRET) as oracle:
+        for one in (oracle, plain):
             one.weigh(WEIGHINGS["giving back"])
-        assert named(scales) == named(plain)
-        (bucket,) = scales.buckets(WIDTH, LAST)
+        assert named(oracle) == named(plain)
+        (bucket,) = oracle.buckets(WIDTH, LAST)
         negative_zero = np.array([bucket]), np.array([1])
-        for one in (scales, plain):
+        for one in (oracle, plain):
             one.buckets(WIDTH, LAST)
             one.take_out(*negative_zero)
             one.weigh(Weighing(MANY))
-        assert named(scales) == named(plain)
+        assert named(oracle) == named(plain)
         assert len(named(plain)) == 4
-        assert [repr(one) for one in listed(scales.counts_of_taken())] == ["((-0.0,), 4)"]
+        assert [repr(one) for one in listed(oracle.counts_of_taken())] == ["((-0.0,), 4)"]
 
 
 def test_items_of_several_columns_a_predicate_and_long_labels(made: MakeTable) -> None:
@@ -252,15 +251,15 @@ def test_items_of_several_columns_a_predicate_and_long_labels(made: MakeTable) -
     pairs = twin.pairs(rows, "user", ("item", "year"), where=lambda row: row["age"] >= 4, max_label_bytes=20)
     plain = in_memory(pairs, ("item", "year"))
     asked = question("item", "year", where="age >= 4", max_label_bytes=20, adjacency="replace")
-    with weighed(made(pa.Table.from_pylist(rows)), asked, SECRET) as scales:
+    with weighed(made(pa.Table.from_pylist(rows)), asked, SECRET) as oracle:
         for _ in range(2):
-            for one in (scales, plain):
+            for one in (oracle, plain):
                 one.weigh(WEIGHINGS["some giving back"])
-            assert named(scales) == named(plain)
+            assert named(oracle) == named(plain)
             buckets, ranks = (of[:2] for of in places(plain))
-            for one in (scales, plain):
+            for one in (oracle, plain):
                 one.take_out(buckets, ranks)
-        found = scales.counts_of_taken()
+        found = oracle.counts_of_taken()
         assert sorted(listed(found)) == sorted(listed(plain.counts_of_taken()))
         assert (found.sensitivity.items, found.sensitivity.count) == (None, 1)
         assert found.sensitivity.adjacency == "replace"
@@ -271,23 +270,23 @@ def test_dates_and_the_order_of_bytes(made: MakeTable) -> None:
     days = [datetime.date(2024, 2, 29), datetime.date(1999, 12, 31)]
     rows = pa.table({"user": list(range(12)), "item": words * 2, "day": [day for day in days for _ in words]})
     plain = in_memory(twin.pairs(rows.to_pylist(), "user", ("item", "day")), ("item", "day"))
-    with weighed(made(rows), question("item", "day"), SECRET) as scales:
-        for one in (scales, plain):
+    with weighed(made(rows), question("item", "day"), SECRET) as oracle:
+        for one in (oracle, plain):
             one.weigh(Weighing(1))
-        assert named(scales) == named(plain)
+        assert named(oracle) == named(plain)
 
 
 def test_nothing_to_weigh_is_an_answer_of_the_usual_shape(made: MakeTable) -> None:
     rows = pa.table({"user": pa.array([None, "a"], pa.string()), "item": pa.array(["x", None], pa.string())})
     nowhere = np.zeros(0, dtype=np.int64)
-    with weighed(made(rows), question("item"), SECRET) as scales:
+    with weighed(made(rows), question("item"), SECRET) as oracle:
         for weighing in WEIGHINGS.values():
-            scales.weigh(weighing)
-            assert scales.buckets(WIDTH, LAST) == {}
-            found, weights = scales.named(nowhere, nowhere)
+            oracle.weigh(weighing)
+            assert oracle.buckets(WIDTH, LAST) == {}
+            found, weights = oracle.named(nowhere, nowhere)
             assert (found.type, len(weights)) == (pa.string(), 0)
-            scales.take_out(nowhere, nowhere)
-        assert listed(scales.counts_of_taken()) == []
+            oracle.take_out(nowhere, nowhere)
+        assert listed(oracle.counts_of_taken()) == []
 
 
 # Large numbers
@@ -295,8 +294,8 @@ def test_nothing_to_weigh_is_an_answer_of_the_usual_shape(made: MakeTable) -> No
 
 def test_large_weights_are_exact_and_capped(made: MakeTable) -> None:
     """What no test has the users for: the last expression, on the largest numbers that it can meet."""
-    giving_back = GivingBack(enough=UNIT, most_items=50)
-    spread, rng = giving_back.spread, random.Random(11)
+    rerouting = Rerouting(enough=UNIT, most_items=50)
+    spread, rng = rerouting.spread, random.Random(11)
     largest = (2**63, 2**31, 2**32, SHARES, 2**63, 2**39)
     cases = [tuple(rng.randrange(most) for most in largest) for _ in range(40)]
     cases += [(own % UNIT, most % UNIT, 1, back, gain, times) for own, most, _, back, gain, times in cases]
@@ -309,7 +308,7 @@ def test_large_weights_are_exact_and_capped(made: MakeTable) -> None:
     engine = made(crowd()).engine
     with engine.world(Rows(("user", "item"))) as world:
         world.lend("numbers", pa.table(numbers | {"at": pa.array(range(len(cases)))}))
-        query = f'SELECT {adapted(giving_back)} AS "n" FROM (SELECT {wide} FROM "numbers") AS "wide" ORDER BY "at"'
+        query = f'SELECT {adapted(rerouting)} AS "n" FROM (SELECT {wide} FROM "numbers") AS "wide" ORDER BY "at"'
         found = world.answer(query).column("n").to_pylist()
     expected = [
         min(own + (spread * most * users * (SHARES - back) + gain * times) // (SHARES * spread), LARGEST_COUNT)
@@ -322,16 +321,16 @@ def test_large_weights_are_exact_and_capped(made: MakeTable) -> None:
 
 def test_the_part_given_back_is_the_same_number_in_every_engine(made: MakeTable) -> None:
     """One division, correctly rounded, of numbers that floating point knows exactly."""
-    giving_back = GivingBack(enough=3 * UNIT + 1, most_items=50)
+    rerouting = Rerouting(enough=3 * UNIT + 1, most_items=50)
     rng = random.Random(12)
-    evens = [giving_back.enough + d for d in (-1, 0, 1, 2)] + [HEAVIEST + d for d in (-1, 0, 1)] + [LARGEST_COUNT]
-    evens += [rng.randrange(giving_back.enough, 2 ** rng.randrange(35, 62)) for _ in range(300)]
+    evens = [rerouting.enough + d for d in (-1, 0, 1, 2)] + [HEAVIEST + d for d in (-1, 0, 1)] + [LARGEST_COUNT]
+    evens += [rng.randrange(rerouting.enough, 2 ** rng.randrange(35, 62)) for _ in range(300)]
     with made(crowd()).engine.world(Rows(("user", "item"))) as world:
         world.lend("numbers", pa.table({"e": pa.array(evens, pa.int64()), "at": pa.array(range(len(evens)))}))
         wide = 'SELECT CAST("e" AS HUGEINT) AS "even", "at" FROM "numbers"'
-        found = world.answer(f'SELECT {given_back(giving_back)} AS "q" FROM ({wide}) AS "wide" ORDER BY "at"')
+        found = world.answer(f'SELECT {given_back(rerouting)} AS "q" FROM ({wide}) AS "wide" ORDER BY "at"')
     known = [min(even, HEAVIEST) for even in evens]
-    expected = [0 if w <= giving_back.enough else int((w - giving_back.enough) / w * SHARES) for w in known]
+    expected = [0 if w <= rerouting.enough else int((w - rerouting.enough) / w * SHARES) for w in known]
     assert found.column("q").to_pylist() == expected
 
 
@@ -369,18 +368,18 @@ class Watched:
 def test_nothing_leaves_but_buckets_and_what_was_asked_for_by_name(made: MakeTable) -> None:
     source = made(crowd())
     watched = Watched(source.engine)
-    with weighed(Table(watched, "user", "a source"), question("item"), SECRET) as scales:
-        scales.weigh(WEIGHINGS["giving back"])
+    with weighed(Table(watched, "user", "a source"), question("item"), SECRET) as oracle:
+        oracle.weigh(WEIGHINGS["giving back"])
         assert watched.answers == []
-        buckets, ranks = places(scales)
-        scales.named(buckets[:2], ranks[:2])
-        scales.weights_at(buckets[:4], ranks[:4])
-        scales.take_out(buckets[:3], ranks[:3])
-        scales.keep_in_play(buckets[3:9], ranks[3:9])
-        scales.weigh(WEIGHINGS["in full"])
-        scales.counts_of_taken()
-        scales.sizes_of_users()
-        scales.scaled_counts_of_taken(np.array([4, 3, 2]))
+        buckets, ranks = places(oracle)
+        oracle.named(buckets[:2], ranks[:2])
+        oracle.weights_at(buckets[:4], ranks[:4])
+        oracle.take_out(buckets[:3], ranks[:3])
+        oracle.keep_in_play(buckets[3:9], ranks[3:9])
+        oracle.weigh(WEIGHINGS["in full"])
+        oracle.counts_of_taken()
+        oracle.sizes_of_users()
+        oracle.scaled_counts_of_taken(np.array([4, 3, 2]))
     of_buckets, of_names, of_weights, of_counts, of_sizes, of_scaled = watched.answers
     assert of_buckets.column_names == ["b", "labels"]
     assert (of_names.column_names, len(of_names)) == (["position", "i0", "n"], 2)
@@ -395,15 +394,15 @@ def test_nothing_leaves_but_buckets_and_what_was_asked_for_by_name(made: MakeTab
 @pytest.mark.parametrize("asked", ["named", "taken"])
 def test_a_place_that_is_not_there_fails_charged(asked: str) -> None:
     def ask() -> None:
-        with weighed(table(crowd(), user="user"), question("item"), SECRET) as scales:
-            scales.weigh(Weighing(MANY))
-            buckets, ranks = places(scales)
+        with weighed(table(crowd(), user="user"), question("item"), SECRET) as oracle:
+            oracle.weigh(Weighing(MANY))
+            buckets, ranks = places(oracle)
             ranks[0] += 1000
             if asked == "named":
-                scales.named(buckets, ranks)
+                oracle.named(buckets, ranks)
             else:
-                scales.take_out(buckets, ranks)
-                scales.counts_of_taken()
+                oracle.take_out(buckets, ranks)
+                oracle.counts_of_taken()
 
     with pytest.raises(ChargedFailureError):
         ask()

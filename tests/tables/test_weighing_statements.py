@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from unlisted.counts.weights import UNIT, GivingBack
+from unlisted.counts.weights import UNIT, Rerouting
 from unlisted.tables.bounding import Choice, distinct_pairs, item_columns
 from unlisted.tables.count_query import CountQuery
 from unlisted.tables.engines.duckdb_files import file_engine
@@ -70,7 +70,7 @@ def said(engine: Engine, asked: CountQuery) -> dict[str, str]:
         "pairs within the bound, of labels in play": kept_query(choice, 100, None, "in_play"),
         "the same, not taken out": kept_query(choice, 100, "taken", "in_play"),
         "weights in full": full_query(items, "kept_pairs"),
-        "weights with giving back": adaptive_query(items, "kept_pairs", GivingBack(20 * UNIT, 50)),
+        "weights with giving back": adaptive_query(items, "kept_pairs", Rerouting(20 * UNIT, 50)),
         "how many labels are in each bucket": buckets_query("weights", bucket),
         "labels at places": named_query(items, "weights", bucket),
         "weights at places": weights_query(items, "weights", bucket),

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from unlisted.audit.divergence import hockey_stick
+from unlisted.audit.divergence import Likelihoods, Sides, hockey_stick
+from unlisted.audit.laws.output_law import ALL, OutputLaw, decimal_up
 from unlisted.audit.lemma import PairFinding, Verdict, judge
-from unlisted.audit.likelihoods import Likelihoods, Sides
-from unlisted.audit.output_law import ALL, OutputLaw, decimal_up
 from unlisted.audit.subject import Data, Pair, Subject
 from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.convert import delta_cks_up

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from unlisted.audit.output_law import Outcome, OutputLaw
+from unlisted.audit.laws.output_law import Outcome, OutputLaw
+from unlisted.noise.bits import Bits
 from unlisted.privacy.guarantee import Guarantee
 
 Data = Any
@@ -31,6 +32,10 @@ BOTTOM = None
 Run = Callable[[Data], Output]
 Batch = Callable[[Data, int], Counter[Output]]
 """(data, n) -> how often each output came up in n independent runs."""
+
+
+OpenBits = Callable[[], Bits]
+"""Where a run gets its randomness; the tests bring bits that can be drawn again."""
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,12 @@ from unlisted.cli.budgets import (
 from unlisted.cli.groups import grouped
 from unlisted.cli.options import open_ledger
 from unlisted.errors import InvalidArgumentError
-from unlisted.ledger.showing import amounts_as_lines, balance_as_dict, bar, failures_as_line, said
+from unlisted.ledger.display import amounts_as_lines, balance_as_dict, bar, enough_for, failures_as_line, said
 from unlisted.ledger.terms import Terms, amount_of
-from unlisted.ledger.words import enough_for
 from unlisted.privacy.guarantee import Budget, Guarantee
 
 if TYPE_CHECKING:
-    from unlisted.ledger.account import Balance
+    from unlisted.ledger.state import Balance
     from unlisted.ledger.terms import AnyBudget
 
 account = typer.Typer(

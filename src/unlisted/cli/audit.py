@@ -44,8 +44,8 @@ def audit(
         int, typer.Option(metavar="N", help="Run each so often on either neighbour; 0 for exact laws only.")
     ] = 100_000,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a report with charts.")] = None,
-    mistakes: Annotated[
-        bool, typer.Option("--mistakes", help="Audit mechanisms that are wrong on purpose, to see them caught.")
+    mutants: Annotated[
+        bool, typer.Option("--mutants", help="Audit mechanisms that are wrong on purpose, to see them caught.")
     ] = False,
     format_: Annotated[
         AuditFormat, typer.Option("--format", help="How the table is written.")
@@ -53,10 +53,10 @@ def audit(
 ) -> None:
     """Audit what our mechanisms promise: exact laws on small data, and many runs against the claim.
 
-    Leaves with 1 if a claim is false, or with --mistakes if one is not caught. All data is made up by the audit.
+    Leaves with 1 if a claim is false, or with --mutants if one is not caught. All data is made up by the audit.
     """
-    if mistakes:
-        _catch_mistakes(format_)
+    if mutants:
+        _catch_mutants(format_)
         return
     subjects = _chosen(mechanisms or [])
     _check_trials(trials)
@@ -75,7 +75,7 @@ def audit(
 
 
 def _chosen(names: Sequence[str]) -> list[Callable[[], Subject]]:
-    from unlisted.audit.ours import OURS  # noqa: PLC0415
+    from unlisted.audit.subjects.catalogue import OURS  # noqa: PLC0415
 
     for name in names:
         if name not in OURS:
@@ -143,29 +143,28 @@ def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         typer.secho(text, bold=line is columns, fg="red" if line[-1] == "violated" else None)
 
 
-def _catch_mistakes(format_: AuditFormat) -> None:
-    """Set both auditors on everything that is wrong on purpose."""
-    from unlisted.audit.broken.catalogue import broken_mechanisms  # noqa: PLC0415
-    from unlisted.audit.caught import COLUMNS, catch  # noqa: PLC0415
+def _catch_mutants(format_: AuditFormat) -> None:
+    """Set both auditors on every mutant."""
+    from unlisted.audit.mutants.catalogue import COLUMNS, all_mutants, catch  # noqa: PLC0415
 
-    wrong = broken_mechanisms()
+    mutants = all_mutants()
     caught = []
-    with _progress(len(wrong)) as told:
-        for mistake in wrong:
-            caught.append(catch(mistake))
-            told(mistake.subject.name, 1.0)
+    with _progress(len(mutants)) as told:
+        for mutant in mutants:
+            caught.append(catch(mutant))
+            told(mutant.subject.name, 1.0)
     if format_ is AuditFormat.json:
         typer.echo(as_json([dict(zip(COLUMNS, one.as_row(), strict=True)) for one in caught]).decode(), nl=False)
     else:
         _print_table(COLUMNS, [one.as_row() for one in caught])
     missed = sum(not one.by_anyone for one in caught)
-    typer.echo(f"{len(caught)} mistakes, {missed} not caught by any auditor.", err=True)
+    typer.echo(f"{len(caught)} mutants, {missed} not caught by any auditor.", err=True)
     if missed:
         raise typer.Exit(VIOLATED)
 
 
 def _report(audits: Sequence[Audit]) -> str:
-    from unlisted.audit.page import CURVES, curves_of, page  # noqa: PLC0415
+    from unlisted.audit.report import CURVES, curves_of, page  # noqa: PLC0415
     from unlisted.release.charts import PAGE_INK, chart_bytes, privacy_chart  # noqa: PLC0415 - an extra
 
     charts = {}

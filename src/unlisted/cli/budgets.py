@@ -11,13 +11,13 @@ import typer
 from unlisted.cli.options import BUDGET_PANEL
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger.amounts import Amount
-from unlisted.ledger.showing import balance_as_dict, said
+from unlisted.ledger.display import balance_as_dict, said
 from unlisted.ledger.terms import AnyBudget, ResultsBudget
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.release.export import as_json
 
 if TYPE_CHECKING:
-    from unlisted.ledger.account import Balance
+    from unlisted.ledger.state import Balance
 
 LedgerOption = Annotated[
     str, typer.Option(metavar="URL", help="The ledger: a file, or a PostgreSQL URL.", envvar="UNLISTED_LEDGER")

@@ -18,7 +18,7 @@ from unlisted.cli.budgets import (
 )
 from unlisted.cli.groups import grouped
 from unlisted.cli.options import AdjacencyTyped, open_ledger
-from unlisted.ledger.showing import (
+from unlisted.ledger.display import (
     amounts_as_dict,
     amounts_as_lines,
     bar,
@@ -155,7 +155,7 @@ def show(name: NameArgument, ledger: LedgerOption, format: FormatOption = ListCh
 
 def _shared(book: Ledger, state: DatasetState) -> str:
     """Say that a data set has its source in common with others, if it has."""
-    from unlisted.ledger.sources import shared_warning, sharing  # noqa: PLC0415 - an extra
+    from unlisted.ledger.declarations import shared_warning, sharing  # noqa: PLC0415 - an extra
 
     others = sharing(state, book.datasets())
     return shared_warning(state, others) if others else ""

@@ -28,12 +28,11 @@ def verify_ledger(
     ] = None,
 ) -> None:
     """Prove that balances follow from the entries and that no entry was changed. Exit 1 if something is wrong."""
-    from unlisted.ledger.ending import abandoned_reservations  # noqa: PLC0415 - an extra
     from unlisted.ledger.verify import verify  # noqa: PLC0415 - an extra
 
     receipts = [_read_receipt(path) for path in receipt or []]
     with open_ledger(ledger, read_only=True) as book:
-        abandoned = abandoned_reservations(book)
+        abandoned = book.abandoned_reservations()
     if abandoned:
         _forfeit(ledger, len(abandoned))
     with open_ledger(ledger, read_only=True) as book:
@@ -57,8 +56,6 @@ def history(
     ] = None,
 ) -> None:
     """List what happened, oldest first."""
-    from unlisted.ledger.export import entry_as_dict  # noqa: PLC0415 - an extra
-
     if chart is not None:
         require_format(chart)
         require_writable("--chart", chart)
@@ -69,10 +66,10 @@ def history(
             book.account(account)
         entries = book.history(dataset, account)
     if chart is not None:
-        drawn = spending_chart([entry_as_dict(entry) for entry in entries])
+        drawn = spending_chart([entry.as_dict() for entry in entries])
         write_file(chart, chart_bytes(drawn, chart))
     if format is ListChoice.json:
-        echo_json([entry_as_dict(entry) for entry in entries])
+        echo_json([entry.as_dict() for entry in entries])
         return
     for entry in entries:
         rho, delta = entry.amount.texts
@@ -89,12 +86,10 @@ def export(
     output: Annotated[Path | None, typer.Option(help="Write to this file, else to the screen.")] = None,
 ) -> None:
     """Write every entry as a line of JSON. Equal histories give equal exports."""
-    from unlisted.ledger.export import export_lines  # noqa: PLC0415 - an extra
-
     if output is not None:
         require_writable("--output", output)
     with open_ledger(ledger, read_only=True) as book:
-        lines = [f"{line}\n" for line in export_lines(book)]
+        lines = [f"{line}\n" for line in book.export_lines()]
     if output is None:
         typer.echo("".join(lines), nl=False)
     else:
@@ -111,11 +106,9 @@ def _failures(entry: Entry) -> str:
 
 def _forfeit(ledger: str, abandoned: int) -> None:
     """Write down what dead processes left behind, the one thing about verifying that needs write access."""
-    from unlisted.ledger.ending import forfeit_abandoned  # noqa: PLC0415 - an extra
-
     try:
         with open_ledger(ledger) as book:
-            forfeited = forfeit_abandoned(book)
+            forfeited = book.forfeit_abandoned()
     except LedgerError as failure:
         still = _so_many(abandoned, "reservation")
         typer.echo(f"Not forfeited: {still} of processes that are gone, still spent. {failure}", err=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.ledger.extra import ledger_class
+from unlisted.ledger import ledger_class
 from unlisted.privacy.guarantee import Budget
 from unlisted.query.options import AMOUNTS, Option, read_budget
 from unlisted.query.private_table import PrivateTable, table

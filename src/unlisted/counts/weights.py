@@ -52,7 +52,7 @@ def even_weight(items: int) -> int:
 
 
 @dataclass(frozen=True)
-class GivingBack:
+class Rerouting:
     """Labels keep `enough` of the weight that users of at most `most_items` items give them evenly.
 
     The rest goes back to those users, who give 1/`spread` of what they got to each of their items.
@@ -83,10 +83,10 @@ def _least_spread(items: int) -> int:
 class Weighing:
     """How the items of each user are weighed, of whom none has more than `items`."""
 
-    notation: ClassVar = Notation("Weighing", ("items", "giving_back", "adjacency"))
+    notation: ClassVar = Notation("Weighing", ("items", ("giving_back", "rerouting"), "adjacency"))
 
     items: int
-    giving_back: GivingBack | None = None
+    rerouting: Rerouting | None = None
     adjacency: Adjacency = "add_remove"
 
     def __post_init__(self) -> None:
@@ -94,13 +94,13 @@ class Weighing:
             raise InvalidArgumentError("items_per_user", self.items, f"at most {LARGEST_ITEMS:,}")
         if self.adjacency not in ("add_remove", "replace"):
             raise InvalidArgumentError("adjacency", self.adjacency, "'add_remove' or 'replace'")
-        if self.giving_back is not None and self.giving_back.most_items > self.items:
-            raise InvalidArgumentError("most_items", self.giving_back.most_items, f"at most {self.items}")
+        if self.rerouting is not None and self.rerouting.most_items > self.items:
+            raise InvalidArgumentError("most_items", self.rerouting.most_items, f"at most {self.items}")
 
     @property
     def reach_squared(self) -> int:
         """The most by which one user moves the weights of all labels, as a length, squared."""
-        if self.giving_back is None:
+        if self.rerouting is None:
             return UNIT**2 if self.adjacency == "add_remove" else 2 * UNIT**2
         # Rounding moves every label that the user moves at all, by less than a unit; exchanging is leaving and
         # entering.
@@ -109,6 +109,6 @@ class Weighing:
 
     def alone(self, items: int) -> int:
         """Return the most that a label weighs which only one user has, with so many items."""
-        if self.giving_back is None or items > self.giving_back.most_items:
+        if self.rerouting is None or items > self.rerouting.most_items:
             return full_weight(items)
-        return full_weight(items) + -(-UNIT // self.giving_back.spread)
+        return full_weight(items) + -(-UNIT // self.rerouting.spread)

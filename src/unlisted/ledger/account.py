@@ -15,44 +15,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from datetime import datetime
 from fractions import Fraction
-from typing import Any
-
-import sqlalchemy as sa
-from sqlalchemy import Connection
 
 from unlisted.errors import (
     BudgetRefusedError,
     ChargedFailureError,
     FrozenError,
-    InvalidArgumentError,
     LedgerError,
     UncertainError,
     UnlistedError,
 )
-from unlisted.ledger import records
+from unlisted.ledger import rows
 from unlisted.ledger.amounts import Amount
-from unlisted.ledger.booking import Booking, Value
-from unlisted.ledger.changes import Change
-from unlisted.ledger.ending import forfeit, forfeit_abandoned, has_room, settle
+from unlisted.ledger.declarations import require_name, require_own_source, require_same_subject
+from unlisted.ledger.display import frozen, refusal, was_charged
 from unlisted.ledger.entries import Entry
-from unlisted.ledger.ledger import Ledger, require_name
-from unlisted.ledger.owners import give_up, is_gone, new_owner
-from unlisted.ledger.periods import period_of
-from unlisted.ledger.schema import questions
-from unlisted.ledger.sources import require_own_source
-from unlisted.ledger.state import AccountState, DatasetState, Held
+from unlisted.ledger.group_commit import Booking, Value
+from unlisted.ledger.leases import forfeit, give_up, has_room, new_owner, settle
+from unlisted.ledger.ledger import Ledger
+from unlisted.ledger.state import Balance, Held
+from unlisted.ledger.stored_releases import answered_before, is_stored
 from unlisted.ledger.terms import Terms
-from unlisted.ledger.words import frozen, refusal, was_charged
+from unlisted.ledger.transaction import Change, asked_question, key_digest
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.query.charging import Bill, Deliver, Paid
-
-_MINE = sa.select(questions).where(questions.c.account == sa.bindparam("account"))
-_BY_KEY = _MINE.where(questions.c.idempotency_key == sa.bindparam("key"))
-_SAME = _MINE.where(
-    questions.c.question == sa.bindparam("question"), questions.c.version == sa.bindparam("version")
-)
 
 
 @dataclass(frozen=True)
@@ -77,8 +63,8 @@ class Account:
     def balance(self) -> Balance:
         """Return where the account stands."""
         with self.ledger.store.reading() as connection:
-            dataset = records.read_dataset(connection, self.dataset)
-            found = records.read_account(connection, self.name)
+            dataset = rows.read_dataset(connection, self.dataset)
+            found = rows.read_account(connection, self.name)
         if dataset is None or found is None:
             raise LedgerError(f"The account {self.name!r} is not in the ledger any more.")
         return Balance(found[1], dataset, self.ledger.now(dataset.last_time))
@@ -86,14 +72,9 @@ class Account:
     def has_answered(self, bill: Bill, idempotency_key: str | None = None) -> bool:
         """Return whether the store holds the answer, by its key or as the same question on the same version."""
         with self.ledger.store.reading() as connection:
-            dataset = records.read_dataset(connection, self.dataset)
+            dataset = rows.read_dataset(connection, self.dataset)
             version = None if dataset is None else dataset.version
-            asked = {"question": bill.question, "version": version, "key": idempotency_key, "account": self.name}
-            rows = [
-                *(connection.execute(_BY_KEY, asked).all() if idempotency_key is not None else ()),
-                *(connection.execute(_SAME, asked).all() if version is not None else ()),
-            ]
-        return any(row.state == "settled" for row in rows)
+            return is_stored(connection, self.name, version, bill, idempotency_key)
 
     def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
         """Answer a question: from the store if it was answered before, else by reserving, running, settling."""
@@ -137,7 +118,7 @@ class Account:
             outcome = self._book(concerns, step)
             if outcome is not None:
                 return outcome
-            forfeit_abandoned(self.ledger, self.dataset)
+            self.ledger.forfeit_abandoned(self.dataset)
         raise LedgerError("Too many processes die over this data set. Ask again; nothing was charged.")
 
     def _concerns(self, bill: Bill, key: str | None) -> frozenset[Hashable]:
@@ -147,8 +128,8 @@ class Account:
 
     def _begin(self, change: Change, bill: Bill, key: str | None, owner: str) -> _Outcome | None:
         # Also of a repeat: an answer about other data is no answer.
-        _require_same(change.state.dataset, bill)
-        earlier = self._earlier(change, bill, key)
+        require_same_subject(change.state.dataset, bill)
+        earlier = answered_before(change, self.name, bill, key)
         if earlier is not None:
             return earlier
         dataset = change.state.dataset
@@ -160,40 +141,6 @@ class Account:
             # Handed on and not raised: what was forfeited on the way stays in the book.
             return refused
         return None if number is None else _Begun(number, change.state.held[number])
-
-    def _earlier(self, change: Change, bill: Bill, key: str | None) -> Paid | None:
-        """Find the answer to a retried or repeated question; refuse one that is being answered right now."""
-        if key is not None:
-            found = change.connection.execute(_BY_KEY, {"account": self.name, "key": key}).one_or_none()
-            if found is not None:
-                return self._retried(change.connection, found, bill)
-        version = change.state.dataset.version
-        if version is None:
-            return None
-        same = {"account": self.name, "question": bill.question, "version": version}
-        rows = change.connection.execute(_SAME, same).all()
-        for row in rows:
-            if row.state == "settled":
-                return self._stored(change.connection, row)
-            if row.state == "open" and not is_gone(row.owner):
-                raise LedgerError("The same question is being answered right now. Ask again; nothing was charged.")
-            if row.state == "open":
-                # Whoever held it can now not settle any more: one question never gets two answers.
-                forfeit(change, row.reservation)
-        return None
-
-    def _retried(self, connection: Connection, row: Any, bill: Bill) -> Paid:
-        if row.question != bill.question:
-            raise InvalidArgumentError("idempotency_key", row.idempotency_key, "used for one question only")
-        if row.state == "settled":
-            return self._stored(connection, row)
-        if row.state == "open" and not is_gone(row.owner):
-            raise LedgerError("The question is being answered right now. Ask again; nothing more was charged.")
-        raise ChargedFailureError
-
-    def _stored(self, connection: Connection, row: Any) -> Paid:
-        digest = records.read_hash(connection, self.dataset, row.entry)
-        return Paid(row.release, self.dataset, self.name, row.entry, digest or "")
 
     def _reserve(self, change: Change, bill: Bill, key: str | None, owner: str) -> int | None:
         state, dataset = change.account(self.name), change.state.dataset
@@ -212,11 +159,11 @@ class Account:
             "adjacency": bill.adjacency,
             "source": bill.source,
             "question": bill.question,
-            "key_sha256": records.key_digest(key),
+            "key_sha256": key_digest(key),
         }
         entry = change.append("reserved", account=self.name, amount=amount, body=body)
         rho, delta = amount.texts
-        question = records.asked_question(
+        question = asked_question(
             dataset=self.dataset,
             reservation=entry.number,
             account=self.name,
@@ -249,7 +196,7 @@ class Account:
         """Say that a reservation stays spent. If that cannot be written it stays reserved, which is the same."""
         try:
             # Processes that died failed before this question did: in this order they are counted.
-            forfeit_abandoned(self.ledger, self.dataset)
+            self.ledger.forfeit_abandoned(self.dataset)
             self._book(concerns, lambda change: self._forfeited(change, number))
         except BaseException as failure:
             # Else the same question would count as being answered for as long as this process lives.
@@ -276,47 +223,3 @@ class _Begun:
 
 _Outcome = Paid | _Begun | BudgetRefusedError
 _LOOKS = 3
-
-
-@dataclass(frozen=True)
-class Balance:
-    """Where an account stands at a moment: its own share, its period's, and the data set's."""
-
-    account: AccountState
-    dataset: DatasetState
-    time: str
-
-    @property
-    def period_name(self) -> str | None:
-        """The name of the present period."""
-        period = self.account.terms.period
-        return None if period is None else period_of(period, datetime.fromisoformat(self.time))
-
-    @property
-    def left_in_period(self) -> Amount | None:
-        """What the present period still allows."""
-        return self.account.left_in_period(self.period_name)
-
-    @property
-    def left_for_life(self) -> Amount:
-        """What all later questions together may cost, over all periods: the least of account and data set."""
-        return self.account.left.least(self.dataset.left)
-
-    @property
-    def left(self) -> Amount:
-        """What a next question may cost: the least of account, period and data set."""
-        in_period = self.left_in_period
-        return self.left_for_life if in_period is None else self.left_for_life.least(in_period)
-
-
-def _require_same(dataset: DatasetState, bill: Bill) -> None:
-    """Refuse a question that is about other users, other neighbours or another source than the data set's."""
-    for argument, fixed, asked in (
-        ("user", dataset.unit, bill.unit),
-        ("adjacency", dataset.adjacency, bill.adjacency),
-        ("source", dataset.source, bill.source),
-    ):
-        if fixed is not None and fixed != asked:
-            raise InvalidArgumentError(
-                argument, asked, f"{fixed!r}, which the data set {dataset.name!r} is about", "Nothing was charged."
-            )

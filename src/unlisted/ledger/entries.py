@@ -47,20 +47,23 @@ class Entry:
     @cached_property
     def hash(self) -> str:
         """The SHA-256 of everything the entry says, and of the hash before it."""
+        said = {**self.as_dict(), "previous": self.previous}
+        return hashlib.sha256(canonical(said).encode()).hexdigest()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what the entry says as plain values, in the order in which people read them."""
         rho, delta = self.amount.texts
-        said = {
+        return {
             "dataset": self.dataset,
             "number": self.number,
-            "kind": self.kind,
             "time": self.time,
+            "kind": self.kind,
             "account": self.account,
             "reservation": self.reservation,
             "rho": rho,
             "delta": delta,
             "body": self.body,
-            "previous": self.previous,
         }
-        return hashlib.sha256(canonical(said).encode()).hexdigest()
 
 
 def canonical(value: object) -> str:

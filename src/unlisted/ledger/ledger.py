@@ -6,42 +6,25 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from sqlalchemy import Connection
 
 from unlisted.errors import InvalidArgumentError, LedgerError
-from unlisted.ledger import records
-from unlisted.ledger.allowances import for_account, for_dataset
-from unlisted.ledger.booking import Booker, Booking, Value
-from unlisted.ledger.changes import Change
-from unlisted.ledger.entries import Entry
-from unlisted.ledger.owners import Running
-from unlisted.ledger.sources import require_own_source
+from unlisted.ledger import rows
+from unlisted.ledger.declarations import Declared, require_name, require_own_source
+from unlisted.ledger.entries import Entry, canonical
+from unlisted.ledger.group_commit import Booker, Booking, Value
+from unlisted.ledger.leases import Running, abandoned, for_account, for_dataset, forfeit
 from unlisted.ledger.state import AccountState, DatasetState, State
 from unlisted.ledger.store import Store
 from unlisted.ledger.terms import AnyBudget, Terms, amount_of
-from unlisted.ledger.writes import write
-from unlisted.privacy.sensitivity import Adjacency
+from unlisted.ledger.transaction import Change, write
 
 if TYPE_CHECKING:
     from unlisted.ledger.account import Account
 
 Clock = Callable[[], datetime]
-
-
-class Declared(TypedDict, total=False):
-    """What the owner says of a data set: its user column, neighbours, source, version of the data.
-
-    And how many questions may fail, and whether another data set may be about the same source.
-    """
-
-    unit: str | None
-    adjacency: Adjacency | None
-    source: str | None
-    version: str | None
-    failures: int | None
-    shares_source: bool
 
 
 def _now() -> datetime:
@@ -87,7 +70,7 @@ class Ledger:
         allowed = for_dataset(declared.pop("failures", None))
         shares = bool(declared.pop("shares_source", False))
         with self.store.writing(creates=True) as connection:
-            if records.read_dataset(connection, name, lock=True) is not None:
+            if rows.read_dataset(connection, name, lock=True) is not None:
                 raise InvalidArgumentError(
                     "dataset", name, "a new name", "A data set of this name is open already."
                 )
@@ -126,8 +109,8 @@ class Ledger:
         require_name("dataset", dataset)
         terms = Terms.of(budget, period, period_budget)
         with self.store.writing(creates=True) as connection:
-            known = records.read_dataset(connection, dataset, lock=True)
-            found = records.read_account(connection, name)
+            known = rows.read_dataset(connection, dataset, lock=True)
+            found = rows.read_account(connection, name)
             if found is not None:
                 _require_equal(found, dataset, terms, failures)
                 return Account(self, name, dataset, terms)
@@ -146,9 +129,9 @@ class Ledger:
         from unlisted.ledger.account import Account  # noqa: PLC0415 - an account knows its ledger
 
         with self.store.reading() as connection:
-            found = records.read_account(connection, name)
+            found = rows.read_account(connection, name)
             if found is None:
-                names = ", ".join(one.name for _, one in records.read_accounts(connection)) or "none"
+                names = ", ".join(one.name for _, one in rows.read_accounts(connection)) or "none"
                 raise InvalidArgumentError("account", name, "an account of this ledger", f"There are: {names}.")
         dataset, state = found
         return Account(self, name, dataset, state.terms)
@@ -169,7 +152,7 @@ class Ledger:
         with self._one_of(account, dataset) as change:
             if account is None:
                 allowed = for_dataset(failures)
-                accounts = records.read_accounts(change.connection, dataset)
+                accounts = rows.read_accounts(change.connection, dataset)
                 largest = max((one.failures.allowed for _, one in accounts), default=0)
                 if allowed <= largest:
                     hint = "Else one account could freeze all the others. Allow that account fewer first."
@@ -194,7 +177,7 @@ class Ledger:
     def datasets(self) -> list[DatasetState]:
         """Return where every data set stands."""
         with self.store.reading() as connection:
-            return records.read_datasets(connection)
+            return rows.read_datasets(connection)
 
     def dataset(self, name: str) -> DatasetState:
         """Return where one data set stands."""
@@ -204,12 +187,31 @@ class Ledger:
     def accounts(self, dataset: str | None = None) -> list[tuple[str, AccountState]]:
         """Return every account with its data set."""
         with self.store.reading() as connection:
-            return records.read_accounts(connection, dataset)
+            return rows.read_accounts(connection, dataset)
 
     def history(self, dataset: str | None = None, account: str | None = None) -> list[Entry]:
         """Return what happened, oldest first within each data set."""
         with self.store.reading() as connection:
-            return [entry for entry, _ in records.read_entries(connection, dataset, account)]
+            return [entry for entry, _ in rows.read_entries(connection, dataset, account)]
+
+    def export_lines(self) -> Iterator[str]:
+        """Yield every entry with its hash as one line of JSON, in order. Equal histories give equal lines."""
+        with self.store.reading() as connection:
+            for entry, stored in rows.read_entries(connection):
+                yield canonical({**entry.as_dict(), "previous": entry.previous, "hash": stored})
+
+    def abandoned_reservations(self, dataset: str | None = None) -> list[tuple[str, str, int]]:
+        """Return the data set, account and number of each reservation whose process is gone."""
+        with self.store.reading() as connection:
+            return abandoned(connection, dataset)
+
+    def forfeit_abandoned(self, dataset: str | None = None) -> int:
+        """Forfeit the reservations whose process is gone; return how many there were. Nothing is refunded."""
+        gone = self.abandoned_reservations(dataset)
+        for whose, account, reservation in gone:
+            with self.changing(whose, account) as change:
+                forfeit(change, reservation)
+        return len(gone)
 
     @contextmanager
     def changing(self, dataset: str, account: str | None = None) -> Iterator[Change]:
@@ -218,7 +220,7 @@ class Ledger:
             if account is None:
                 state = State(_known_dataset(connection, dataset, lock=True))
             else:
-                found = records.read_locked(connection, [account])
+                found = rows.read_locked(connection, [account])
                 if [one.dataset.name for one in found] != [dataset]:
                     raise LedgerError(f"The account {account!r} is not in the ledger any more.")
                 state = found[0]
@@ -244,17 +246,11 @@ class Ledger:
 
 
 def _known_dataset(connection: Connection, name: str, *, lock: bool) -> DatasetState:
-    known = records.read_dataset(connection, name, lock=lock)
+    known = rows.read_dataset(connection, name, lock=lock)
     if known is None:
-        names = ", ".join(one.name for one in records.read_datasets(connection)) or "none"
+        names = ", ".join(one.name for one in rows.read_datasets(connection)) or "none"
         raise InvalidArgumentError("dataset", name, "a data set of this ledger", f"There are: {names}.")
     return known
-
-
-def require_name(argument: str, name: object) -> None:
-    """Refuse what is no name: names are shown in lines, and are looked for by whoever reads them."""
-    if not isinstance(name, str) or not name.strip() or len(name) > 200 or not name.isprintable():
-        raise InvalidArgumentError(argument, name, "a name of 1 to 200 printable characters")
 
 
 def _require_equal(found: tuple[str, AccountState], dataset: str, terms: Terms, failures: int | None) -> None:

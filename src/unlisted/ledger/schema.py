@@ -7,7 +7,7 @@ from collections.abc import Callable
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from unlisted.ledger.allowances import ACCOUNT_FAILURES, DATASET_FAILURES
+from unlisted.ledger.state import ACCOUNT_FAILURES, DATASET_FAILURES
 
 metadata = sa.MetaData()
 

@@ -11,11 +11,33 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from unlisted.errors import LedgerError
-from unlisted.ledger.allowances import ACCOUNT_FAILURES, DATASET_FAILURES, Failures
 from unlisted.ledger.amounts import NOTHING, Amount
 from unlisted.ledger.entries import FIRST, Entry
-from unlisted.ledger.periods import period_of
-from unlisted.ledger.terms import Terms
+from unlisted.ledger.terms import Terms, period_of
+
+ACCOUNT_FAILURES, DATASET_FAILURES = 3, 20
+"""What is allowed unless the owner says otherwise. A ledger from before this was counted says nothing and is read
+with these, so they can never be others."""
+
+
+@dataclass(frozen=True)
+class Failures:
+    """How many may fail, how many were counted since the last thaw, and how many questions are open."""
+
+    allowed: int
+    seen: int = 0
+    open: int = 0
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the allowance is used up."""
+        return self.seen >= self.allowed
+
+    @property
+    def left(self) -> int:
+        """How many more may fail."""
+        return max(0, self.allowed - self.seen)
+
 
 _OF_ACCOUNTS, _OF_DATASETS = Failures(ACCOUNT_FAILURES), Failures(DATASET_FAILURES)
 
@@ -80,6 +102,37 @@ class DatasetState:
     def left(self) -> Amount:
         """What is left of the total that all accounts share."""
         return self.total - self.used - self.reserved
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Where an account stands at a moment: its own share, its period's, and the data set's."""
+
+    account: AccountState
+    dataset: DatasetState
+    time: str
+
+    @property
+    def period_name(self) -> str | None:
+        """The name of the present period."""
+        period = self.account.terms.period
+        return None if period is None else period_of(period, datetime.fromisoformat(self.time))
+
+    @property
+    def left_in_period(self) -> Amount | None:
+        """What the present period still allows."""
+        return self.account.left_in_period(self.period_name)
+
+    @property
+    def left_for_life(self) -> Amount:
+        """What all later questions together may cost, over all periods: the least of account and data set."""
+        return self.account.left.least(self.dataset.left)
+
+    @property
+    def left(self) -> Amount:
+        """What a next question may cost: the least of account, period and data set."""
+        in_period = self.left_in_period
+        return self.left_for_life if in_period is None else self.left_for_life.least(in_period)
 
 
 @dataclass(frozen=True)

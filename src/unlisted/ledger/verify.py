@@ -12,11 +12,12 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from unlisted.errors import LedgerError
-from unlisted.ledger import records
+from unlisted.ledger import rows
 from unlisted.ledger.entries import FIRST, Entry
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import datasets, questions
 from unlisted.ledger.state import DatasetState, State
+from unlisted.ledger.transaction import key_digest
 
 
 def verify(ledger: Ledger, receipts: Iterable[Mapping[str, Any]] = ()) -> list[str]:
@@ -46,12 +47,12 @@ def _dataset(connection: Connection, name: str) -> list[str]:
     """Fold the entries of a data set from nothing and compare with what the store says."""
     asked: dict[int, _Asked] = {}
     try:
-        with closing(records.read_entries(connection, name)) as listed:
+        with closing(rows.read_entries(connection, name)) as listed:
             state = _folded(name, listed, asked)
         problems = []
-        if state.dataset != records.read_dataset(connection, name):
+        if state.dataset != rows.read_dataset(connection, name):
             problems.append("the cached balance does not agree with the entries")
-        cached = {account.name: account for _, account in records.read_accounts(connection, name)}
+        cached = {account.name: account for _, account in rows.read_accounts(connection, name)}
         problems += [
             f"the cached balance of account {account!r} does not agree with the entries"
             for account in sorted(cached.keys() | state.accounts.keys())
@@ -82,21 +83,17 @@ def _questions(connection: Connection, state: State, asked: dict[int, _Asked]) -
     """Compare what the store keeps of each reservation with what the entries say of it."""
     problems = []
     query = sa.select(questions).where(questions.c.dataset == state.dataset.name)
-    with connection.execute(query, execution_options={"yield_per": 1_000}) as rows:
-        for row in rows:
+    with connection.execute(query, execution_options={"yield_per": 1_000}) as kept_rows:
+        for row in kept_rows:
             number = row.reservation
             digest = None if row.release is None else hashlib.sha256(row.release).hexdigest()
             said = asked.pop(number, None)
             # An entry from before keys were in the chain says nothing of them.
-            key = (
-                _UNSAID
-                if said is not None and said.key_sha256 == _UNSAID
-                else records.key_digest(row.idempotency_key)
-            )
+            key = _UNSAID if said is not None and said.key_sha256 == _UNSAID else key_digest(row.idempotency_key)
             kept = _Asked(row.account, row.question, row.version, key, row.state, row.entry, digest)
             if said != kept:
                 problems.append(f"what the store keeps of the reservation {number} is not what its entries say")
-            elif row.state == "open" and state.held[number] != records.held(row):
+            elif row.state == "open" and state.held[number] != rows.held(row):
                 problems.append(f"the amount held for the reservation {number} is not what its entry says")
     return problems + [f"what the store kept of the reservation {number} is missing" for number in sorted(asked)]
 
@@ -147,6 +144,6 @@ def _receipt(connection: Connection, receipt: Mapping[str, Any]) -> list[str]:
     if named is None:
         return ["a receipt names no entry of a ledger"]
     dataset, entry, digest = named
-    if 0 < entry < 2**63 and records.read_hash(connection, dataset, entry) == digest:
+    if 0 < entry < 2**63 and rows.read_hash(connection, dataset, entry) == digest:
         return []
     return [f"entry {entry} of data set {dataset!r} is not what its receipt says: cut or restored"]

@@ -16,11 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unlisted.noise import lazy
-from unlisted.noise.binomial import binomial, subset
+from unlisted.noise.bernoulli import Bounds, bernoulli_many, binomial, ratio, subset
 from unlisted.noise.bits import Bits
-from unlisted.noise.exact_law import ExactLaw
-from unlisted.noise.normal_coin import ratio
+from unlisted.noise.law import ExactLaw
 
 COIN_BITS = 64
 _BLOCK = 1 << 18
@@ -35,7 +33,7 @@ class Lifts(NamedTuple):
     least: int
 
     @property
-    def chance(self) -> lazy.Bounds:
+    def chance(self) -> Bounds:
         """How likely that much noise is."""
         return self.law.tail_bounds(self.least)
 
@@ -79,7 +77,7 @@ def lift_unnamed(
         lifted = binomial(labels, whole, bits)
         if lifted:
             fell_well = ratio(_part(lowered, other.chance), whole)
-            well = subset(lifted, lazy.bernoulli_many(fell_well, lifted, bits), bits)
+            well = subset(lifted, bernoulli_many(fell_well, lifted, bits), bits)
             drawn = np.empty(lifted, dtype=np.int64)
             drawn[well] = other.law.sample_at_least(other.least, len(well), bits)
             rest = np.setdiff1d(np.arange(lifted), well)
@@ -90,7 +88,7 @@ def lift_unnamed(
     return np.concatenate(counts), np.concatenate(ranks), np.concatenate(noise)
 
 
-def _mean(lowered: int, usual: lazy.Bounds, other: lazy.Bounds) -> lazy.Bounds:
+def _mean(lowered: int, usual: Bounds, other: Bounds) -> Bounds:
     """Return the chance of one of two events, the second taken so many of 2^64 times."""
     first, second = _part((1 << COIN_BITS) - lowered, usual), _part(lowered, other)
 
@@ -101,7 +99,7 @@ def _mean(lowered: int, usual: lazy.Bounds, other: lazy.Bounds) -> lazy.Bounds:
     return bounds
 
 
-def _part(times: int, chance: lazy.Bounds) -> lazy.Bounds:
+def _part(times: int, chance: Bounds) -> Bounds:
     """Return so many parts of 2^64 of a chance."""
 
     def bounds(precision: int) -> tuple[int, int]:

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from unlisted.counts.bounded_counts import add_noise
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise.binomial import binomial, subset
+from unlisted.noise.bernoulli import binomial, subset
 from unlisted.noise.bits import Bits
-from unlisted.noise.exact_law import ExactLaw
-from unlisted.noise.law import Law
+from unlisted.noise.law import ExactLaw, Law
 
 SELDOM = Fraction(1, 100)
 """Counts that pass the threshold less often than this need not be named before it is drawn who passes."""

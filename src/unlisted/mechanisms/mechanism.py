@@ -17,20 +17,20 @@ line for it, over which the conformance suite runs. A mechanism of your own goes
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
-from unlisted.counts.weight_oracle import Scales
-from unlisted.mechanisms.accuracy import Accuracy
-from unlisted.mechanisms.answer import Answer
+from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.noise.bits import Bits
 from unlisted.privacy.encoding import encoded
 from unlisted.privacy.guarantee import Guarantee
@@ -41,6 +41,13 @@ Read_co = TypeVar("Read_co", covariant=True)
 
 Interval = tuple[NDArray[np.int64], NDArray[np.int64]]
 """The lower and the upper ends of the 95 % intervals of an answer's counts."""
+
+
+PERCENTS = (50, 95, 99)
+"""The probabilities of appearing that a plan speaks of."""
+
+Chance = Callable[[int], float]
+"""How many users share an item -> the probability that it appears."""
 
 
 class CountSource(Protocol):
@@ -54,7 +61,7 @@ class CountSource(Protocol):
         """Return the `fetched` + 1 largest counts."""
         ...
 
-    def weights(self) -> AbstractContextManager[Scales]:
+    def weights(self) -> AbstractContextManager[WeightOracle]:
         """Return what weighs labels, round after round."""
         ...
 
@@ -93,9 +100,104 @@ class LargestCounts:
 class Weights:
     """The weights of labels, which each user's items share."""
 
-    def read(self, source: CountSource) -> AbstractContextManager[Scales]:
+    def read(self, source: CountSource) -> AbstractContextManager[WeightOracle]:
         """Get what weighs labels."""
         return source.weights()
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The rows that a mechanism released, in an order that is a function of what is released.
+
+    That is by noisy count and then label, by rank, or by label. Scan order, true counts and the path that produced
+    the rows cannot be read from it.
+
+    `counts` is None for a bare ranking and for bare labels. `stopped` is true if a ranking ended before it had k
+    labels; `noisy_threshold` is there where a mechanism gives it away for free. `spent` is what was used of the
+    ceiling; only a filter that reserved the ceiling first may hand the rest back. `extras` is what else was
+    released, by name, as plain values.
+    """
+
+    labels: pa.Array
+    counts: NDArray[np.int64] | None
+    spent: Guarantee
+    stopped: bool = False
+    noisy_threshold: int | None = None
+    extras: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # What no engine should have named, and nobody can read. It was drawn like any other label, so to leave it
+        # out is to release less.
+        if self.labels.null_count:
+            there = np.flatnonzero(np.asarray(self.labels.is_valid()))
+            object.__setattr__(self, "labels", label_rules.take(self.labels, there))
+            if self.counts is not None:
+                object.__setattr__(self, "counts", self.counts[there])
+
+    @classmethod
+    def by_count(
+        cls,
+        labels: pa.Array,
+        counts: NDArray[np.int64],
+        spent: Guarantee,
+        noisy_threshold: int | None = None,
+        extras: Mapping[str, Any] | None = None,
+    ) -> Answer:
+        """Put released rows in the order of their noisy count, largest first, then of their label."""
+        rows = label_rules.order(labels, counts)
+        taken = label_rules.take(labels, rows)
+        return cls(taken, counts[rows], spent, noisy_threshold=noisy_threshold, extras=extras or {})
+
+    @classmethod
+    def of_labels(cls, labels: pa.Array, spent: Guarantee) -> Answer:
+        """Put released labels in their own order, with nothing beside them."""
+        rows = label_rules.order(labels, np.zeros(len(labels), dtype=np.int64))
+        return cls(label_rules.take(labels, rows), None, spent)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """What to expect of an answer: floating point, for display. No price and no threshold depends on it.
+
+    `needed[p]` is the count an item needs to appear with a probability of p percent; for answers read from the
+    largest counts only, the count it needs *above the first one that was left out* (`above_cut`). `half_width` is
+    half the width of a plain 95 % interval of a count, None where no count is released. Where users of fewer items
+    lift them more, `needed` is for users with as many items as the bound allows, and `at_best` for users with one;
+    `between` has those in between, by how many items they have. Where the width of intervals is only known with
+    the answer, `half_widths` has it by the number of items for which a user counts in full.
+    """
+
+    needed: dict[int, int]
+    half_width: int | None
+    above_cut: bool
+    chance: Chance
+    at_best: dict[int, int] | None = None
+    between: Mapping[int, dict[int, int]] = field(default_factory=dict)
+    half_widths: Mapping[int, int] = field(default_factory=dict)
+
+    def curve(self, points: int = 120) -> list[tuple[int, float]]:
+        """Return (count, probability of appearing) over the range where it goes from about 0 to about 1."""
+        last = max(2, round(self.needed[50] + 2 * (self.needed[99] - self.needed[50])))
+        steps = np.unique(np.linspace(0, last, min(points, last + 1)).round().astype(int))
+        return [(int(count), self.chance(int(count))) for count in steps]
+
+
+def all_needed(chance: Chance) -> dict[int, int]:
+    """Return the counts that an item needs to appear with each of the probabilities that a plan speaks of."""
+    return {percent: _needed(chance, percent / 100) for percent in PERCENTS}
+
+
+def _needed(chance: Chance, wanted: float) -> int:
+    low, high = 0, 1
+    while chance(high) < wanted:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if chance(middle) < wanted else (low, middle)
+    return high
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.answer import Answer
+from unlisted.mechanisms.mechanism import Answer
 from unlisted.mechanisms.top_k import TopK
 from unlisted.noise.bits import Bits
 from unlisted.privacy.filter import Filter

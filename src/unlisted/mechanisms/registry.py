@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from unlisted.mechanisms.mechanism import Mechanism
-from unlisted.mechanisms.partition_selection.find_then_count import FindThenCount
 from unlisted.mechanisms.partition_selection.from_counts import CountedLabels
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
+from unlisted.mechanisms.partition_selection.then_count import FindThenCount
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
 from unlisted.mechanisms.threshold_coin import CoinHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
-from unlisted.noise.gaussian_shift import shift_delta_about, shift_delta_up, tail_about
+from unlisted.noise.gaussian_tails import shift_delta_about, shift_delta_up, tail_about
 from unlisted.privacy.rounding import any_of_up, log_down
 from unlisted.privacy.sensitivity import Sensitivity
 

@@ -16,18 +16,15 @@ from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts, add_noise
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.accuracy import Accuracy, all_needed
-from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.families import Noise
 from unlisted.mechanisms.hidden_coin import COIN_BITS, Lifts, flipped, lift_unnamed, mixed_chance
-from unlisted.mechanisms.mechanism import AllCounts, Description, Interval, Mechanism
-from unlisted.mechanisms.pricing import with_escape
+from unlisted.mechanisms.mechanism import Accuracy, AllCounts, Answer, Description, Interval, Mechanism, all_needed
 from unlisted.mechanisms.sparse_histogram import sparse_delta_up
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
-from unlisted.noise.exact_law import ExactLaw
 from unlisted.noise.intervals import given_shown
+from unlisted.noise.law import ExactLaw
+from unlisted.noise.on_counts import Noise, with_escape
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee

@@ -12,17 +12,14 @@ from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts, add_noise
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.accuracy import Accuracy, all_needed
-from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.families import Noise, families
 from unlisted.mechanisms.lazy_tail import SELDOM, release_lazily
-from unlisted.mechanisms.mechanism import AllCounts, Description, Interval, Mechanism
-from unlisted.mechanisms.pricing import noise_price, with_escape
+from unlisted.mechanisms.mechanism import Accuracy, AllCounts, Answer, Description, Interval, Mechanism, all_needed
 from unlisted.mechanisms.sparse_histogram import escape_about, sparse_delta_about, sparse_delta_up
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.intervals import given_shown
 from unlisted.noise.law import Law
+from unlisted.noise.on_counts import Noise, families, noise_price, with_escape
 from unlisted.privacy.calibrate import Calibrated, calibrate
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee

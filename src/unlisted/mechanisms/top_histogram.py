@@ -12,14 +12,19 @@ from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts, Ties, add_noise
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.accuracy import Accuracy, all_needed
-from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.families import Noise, OurLaw, families
 from unlisted.mechanisms.lazy_tail import release_lazily
-from unlisted.mechanisms.mechanism import Description, Interval, LargestCounts, Mechanism
-from unlisted.mechanisms.pricing import noise_price, with_escape
+from unlisted.mechanisms.mechanism import (
+    Accuracy,
+    Answer,
+    Description,
+    Interval,
+    LargestCounts,
+    Mechanism,
+    all_needed,
+)
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.intervals import given_shown
+from unlisted.noise.on_counts import Noise, OurLaw, families, noise_price, with_escape
 from unlisted.privacy.calibrate import Calibrated, calibrate
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Budget, Guarantee

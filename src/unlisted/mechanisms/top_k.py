@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, NamedTuple
@@ -16,29 +16,35 @@ from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts, Largest, Ties, add_noise
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.accuracy import Accuracy, all_needed
-from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.mechanism import (
+    Accuracy,
     AllCounts,
+    Answer,
     Description,
     Interval,
     LargestCounts,
     Mechanism,
     ResultPrice,
+    all_needed,
 )
-from unlisted.mechanisms.pricing import noise_price, with_escape
 from unlisted.mechanisms.top_histogram import rivals
 from unlisted.noise.bits import Bits, fresh_bits
+from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.gumbel import first_in_race
 from unlisted.noise.intervals import plain
 from unlisted.noise.law import Law
+from unlisted.noise.on_counts import noise_price, with_escape
+from unlisted.privacy.calibrate import Calibrated
+from unlisted.privacy.convert import rho_cks_down
 from unlisted.privacy.encoding import Notation
-from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
+from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
 from unlisted.privacy.numbers import Number, exact, failure_probability, positive, whole
-from unlisted.privacy.rounding import exp_down, log_up, round_up
+from unlisted.privacy.rounding import exp_down, log_up, round_down, round_up, sqrt_down
+from unlisted.privacy.search import lowest_point
 from unlisted.privacy.sensitivity import Sensitivity
 
 _THRESHOLD_DIGITS = 12
+_SHORT_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,25 @@ class TopK(Mechanism[BoundedCounts | CountProfile]):
         odds = log_up(ranking.rivals * (1 - d) / d)
         threshold = sensitivity.sides * sensitivity.count + max(Fraction(0), sensitivity.count * odds / eps)
         return cls(eps, round_up(threshold, _THRESHOLD_DIGITS), ranking, counts_law)
+
+    @classmethod
+    def for_budget(
+        cls, budget: Budget, ranking: Ranking, *, counts: bool = False, counts_share: Number = Fraction(1, 2)
+    ) -> Calibrated[TopK]:
+        """Return the ranking with the lowest threshold for ⊥ inside a budget, and why it is this one.
+
+        Two ways. *Added up*: each of the k draws gets ε/k and the whole δ goes to the threshold. *Converted*:
+        draws cost ε₀²/8 of ρ each, and δ is shared between the threshold and the conversion of ρ to ε; the best
+        share is searched. With counts, a share of ρ goes to their noise, and only the second way is open.
+        """
+        share = exact("counts_share", counts_share)
+        if not 0 < share < 1:
+            raise InvalidArgumentError("counts_share", counts_share, "above 0 and below 1")
+        ways = _ways(budget, ranking, share if counts else Fraction(0))
+        (way, best), *others = sorted(ways, key=lambda named: named[1].threshold)
+        reason = f"Draws {way} have the lowest threshold, {_said(best.threshold)}"
+        against = ", ".join(f"{_said(one.threshold)} {other}" for other, one in others)
+        return Calibrated(best, f"{reason}; against {against}." if against else f"{reason}.")
 
     @property
     def _lowest_threshold(self) -> int:
@@ -219,3 +244,42 @@ def _listed(top: Largest) -> _Ranked:
     return _Ranked(
         top.counts, None, top.bottom, lambda order: (label_rules.take(top.labels, order), top.counts[order])
     )
+
+
+def _ways(budget: Budget, ranking: Ranking, share: Fraction) -> Iterable[tuple[str, TopK]]:
+    if budget.rho is not None:
+        yield "by ρ", _with_rho(budget.rho, budget.delta, ranking, share)
+        return
+    epsilon = budget.epsilon or Fraction(0)
+    if share == 0:
+        each = epsilon / (ranking.most_draws * ranking.sensitivity.sides)
+        yield "by ε added up", TopK.at(ranking, epsilon=each, delta=budget.delta)
+
+    def split(y: float) -> Fraction:
+        return budget.delta * Fraction(1 / (1 + math.exp(-y))).limit_denominator(10**6)
+
+    def threshold(y: float) -> float:
+        conversion = split(y)
+        ranked = _with_rho(rho_cks_down(epsilon, conversion), budget.delta - conversion, ranking, share)
+        return float(ranked.threshold)
+
+    conversion = split(lowest_point(threshold, -4.0, 6.0, steps=18))
+    rho = rho_cks_down(epsilon, conversion)
+    yield "by ρ converted", _with_rho(rho, budget.delta - conversion, ranking, share)
+
+
+def _with_rho(rho: Fraction, delta: Fraction, ranking: Ranking, share: Fraction) -> TopK:
+    """Spend ρ on the draws, less the share that the winners' counts get."""
+    sensitivity = ranking.sensitivity
+    squared = 8 * rho * (1 - share) / (ranking.most_draws * sensitivity.sides**2)
+    epsilon = round_down(sqrt_down(squared), _SHORT_DIGITS)
+    law = None
+    if share:
+        moved = sensitivity.coordinates_within(ranking.k)
+        law = DiscreteGaussian(round_up(moved * sensitivity.count**2 / (2 * rho * share), _SHORT_DIGITS))
+    return TopK.at(ranking, epsilon=epsilon, delta=delta, counts_law=law)
+
+
+def _said(threshold: Fraction) -> str:
+    """Write a threshold as a plan does, with six digits and never as lower than it is."""
+    return f"{float(round_up(threshold, 6)):.6g}"

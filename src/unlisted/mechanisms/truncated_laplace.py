@@ -21,15 +21,13 @@ from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts, add_noise
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.accuracy import Accuracy, all_needed
-from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.hidden_coin import COIN_BITS, Lifts, flipped, lift_unnamed, mixed_chance, most_lowered
 from unlisted.mechanisms.lazy_tail import SELDOM
-from unlisted.mechanisms.mechanism import AllCounts, Description, Interval, Mechanism
-from unlisted.mechanisms.pricing import noise_price, with_escape
+from unlisted.mechanisms.mechanism import Accuracy, AllCounts, Answer, Description, Interval, Mechanism, all_needed
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.discrete_laplace import LARGEST_SCALE, DiscreteLaplace
 from unlisted.noise.intervals import Shown, given_log_shown
+from unlisted.noise.on_counts import noise_price, with_escape
 from unlisted.noise.truncated_laplace import LARGEST_REACH, TruncatedLaplace
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.encoding import Notation

@@ -1,15 +1,20 @@
-"""The only door for randomness.
+"""The only door for randomness, and how its bits are shared out among many draws.
 
 `fresh_bits()` takes a new 256-bit key from the operating system and expands it with AES in counter mode. Every
 release opens its own door and forgets it, so no generator state outlives a call: a forked process, a restored
 snapshot or a second thread cannot meet the same noise. There is no seed anywhere in the package; whoever tests
 with known bits brings a `Bits` of their own.
+
+A table (`table.py`) draws many values at once. It asks for 16 bits of every draw, for 64 more of the few that
+these leave open, and for an endless row of the one in 2^50 that even those leave open. `SequentialDraws` answers
+from one row of bits; `keyed.py` answers from a function of what the noise belongs to.
 """
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from typing import Protocol
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -65,3 +70,46 @@ class CipherBits(Bits):
 def fresh_bits() -> Bits:
     """Open the door: new bits from the operating system, for one release."""
     return CipherBits(os.urandom(KEY_BYTES))
+
+
+class Draws(Protocol):
+    """The bits of some independent draws."""
+
+    def __len__(self) -> int:
+        """Return how many draws there are."""
+        ...
+
+    def leading(self) -> NDArray[np.uint16]:
+        """Return the first 16 bits of every draw."""
+        ...
+
+    def following(self, which: NDArray[np.intp]) -> NDArray[np.uint64]:
+        """Return the next 64 bits of these draws."""
+        ...
+
+    def more(self, which: int) -> Bits:
+        """Return the bits of one draw after those, without end."""
+        ...
+
+
+class SequentialDraws:
+    """Draws that take what they need from one row of bits, in the order they ask."""
+
+    def __init__(self, n: int, bits: Bits) -> None:
+        self._n = n
+        self._bits = bits
+
+    def __len__(self) -> int:
+        return self._n
+
+    def leading(self) -> NDArray[np.uint16]:
+        """Return the first 16 bits of every draw."""
+        return self._bits.shorts(self._n)
+
+    def following(self, which: NDArray[np.intp]) -> NDArray[np.uint64]:
+        """Return the next 64 bits of these draws."""
+        return self._bits.words(len(which))
+
+    def more(self, which: int) -> Bits:  # noqa: ARG002 - every draw continues the same row
+        """Return the row itself."""
+        return self._bits

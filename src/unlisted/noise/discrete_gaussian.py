@@ -3,8 +3,8 @@
 Facts used, with their reasons.
 * ρ: a count that moves by a whole number d costs exactly d²/2s² (Canonne, Kamath, Steinke). Not the continuous
   law's δ(ε): the discrete law exceeds that by up to 2.8 times at s = 1.
-* Tail: `gaussian_tail.py`, an upper bound: the series itself, or for a large scale a bound in constant time.
-* Sums and leads of several independent draws: `gaussian_sums.py`.
+* Tail: `gaussian_tails.py`, an upper bound: the series itself, or for a large scale a bound in constant time.
+* Sums and leads of several independent draws: the same file.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise import gaussian_sums, gaussian_tail, rejection
+from unlisted.noise import gaussian_tails, rejection
 from unlisted.noise.bits import Bits
 from unlisted.noise.estimate import SMALL_VARIANCE, log_gaussian_area, log_gaussian_sum, normal_survival
-from unlisted.noise.exact_law import ExactLaw
-from unlisted.noise.tails import Tails
+from unlisted.noise.law import ExactLaw
+from unlisted.noise.table import Tails
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.numbers import positive, whole
 
@@ -75,7 +75,7 @@ class DiscreteGaussian(ExactLaw):
 
     def tail(self, t: int) -> Fraction:
         """Bound P[Z >= t] from above."""
-        return gaussian_tail.tail_up(t, self.variance)
+        return gaussian_tails.tail_up(t, self.variance)
 
     def rho(self, shift: int) -> Fraction:
         """Return shift²/2s²."""
@@ -83,15 +83,15 @@ class DiscreteGaussian(ExactLaw):
 
     def sum_tail(self, draws: int, t: int) -> Fraction:
         """Bound from above the chance that so many independent draws add up to t or more."""
-        return gaussian_sums.sum_tail_up(whole("draws", draws), t, self.variance)
+        return gaussian_tails.sum_tail_up(whole("draws", draws), t, self.variance)
 
     def lead_tail(self, n: int, rivals: int) -> Fraction:
         """Bound from above the chance that any of `rivals` draws exceeds one shared draw by n >= 0 or more."""
-        return gaussian_sums.lead_tail_up(whole("n", n, at_least=0), whole("rivals", rivals), self.variance)
+        return gaussian_tails.lead_tail_up(whole("n", n, at_least=0), whole("rivals", rivals), self.variance)
 
     def tails(self, precision: int) -> Tails:
         """Return bounds of all tails at this precision."""
-        return gaussian_tail.tails(self.variance, precision)
+        return gaussian_tails.series_tails(self.variance, precision)
 
     def sample_slowly(self, bits: Bits) -> int:
         """Draw one value by exact rejection."""

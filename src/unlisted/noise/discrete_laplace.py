@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise import rejection
 from unlisted.noise.bits import Bits
-from unlisted.noise.exact_law import ExactLaw
-from unlisted.noise.tails import Tails
+from unlisted.noise.law import ExactLaw
+from unlisted.noise.table import Tails
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.numbers import positive, whole
 from unlisted.privacy.rounding import exp_down, exp_up, round_up

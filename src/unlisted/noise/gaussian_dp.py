@@ -16,8 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise.normal_shift import normal_delta_up
-from unlisted.noise.normal_tail import normal_tail_bounds, theta_excess_up
+from unlisted.noise.normal import normal_delta_up, normal_tail_bounds, theta_excess_up
 from unlisted.privacy.numbers import Number, exact, failure_probability, not_negative, positive, whole
 from unlisted.privacy.rounding import exp_up, log_up, round_down, round_up, sqrt_down, sqrt_up
 

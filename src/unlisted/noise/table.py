@@ -1,4 +1,7 @@
-"""Inverse-CDF sampling from a table, vectorised, and exact.
+"""Inverse-CDF sampling from a table, vectorised, and exact, for a law that is known by its tails.
+
+`Tails` are upper tails of a symmetric law in fixed point, as proved bounds from both sides. All the rest
+(cumulative probabilities, conditional laws, tables) is arithmetic on these integers.
 
 A uniform number u picks the value z with P[Z <= z-1] <= u < P[Z <= z]. Its first 16 bits decide almost every draw
 by one look-up; where a boundary falls inside those 16 bits, 48 more decide by binary search; where the 64 bits
@@ -14,15 +17,43 @@ extend it get the same such answer; the rest go on to the next stage with the bi
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unlisted.noise.bits import Bits
-from unlisted.noise.draws import Draws
-from unlisted.noise.tails import Tails
+from unlisted.noise.bits import Bits, Draws
+
+
+@dataclass(frozen=True, eq=False)
+class Tails:
+    """Bounds of P[Z >= t] for t >= 0, scaled by 2^precision. Beyond the last t: from 0 to the last high."""
+
+    precision: int
+    low: Sequence[int]
+    high: Sequence[int]
+
+    def at_least(self, t: int) -> tuple[int, int]:
+        """Bound 2^precision · P[Z >= t] for any whole t; for t <= 0 by symmetry, P[Z >= t] = 1 - P[Z >= 1 - t]."""
+        if t <= 0:
+            low, high = self.at_least(1 - t)
+            one = 1 << self.precision
+            return one - high, one - low
+        if t < len(self.low):
+            return self.low[t], self.high[t]
+        return 0, self.high[-1]
+
+    def at_most(self, z: int) -> tuple[int, int]:
+        """Bound 2^precision · P[Z <= z], which is P[Z >= -z]."""
+        return self.at_least(-z)
+
+    def mass_high(self, z: int) -> int:
+        """Bound 2^precision · P[Z = z] from above."""
+        z = abs(z)
+        return max(0, self.at_least(z)[1] - self.at_least(z + 1)[0])
+
 
 _UNDECIDED = np.iinfo(np.int32).min
 _WORD = 64

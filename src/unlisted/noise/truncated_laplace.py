@@ -17,10 +17,11 @@ from fractions import Fraction
 from functools import lru_cache
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise import lazy, rejection
+from unlisted.noise import rejection
+from unlisted.noise.bernoulli import Bounds
 from unlisted.noise.bits import Bits
-from unlisted.noise.exact_law import ExactLaw
-from unlisted.noise.tails import Tails
+from unlisted.noise.law import ExactLaw
+from unlisted.noise.table import Tails
 from unlisted.privacy.numbers import positive, whole
 from unlisted.privacy.rounding import DIGITS, exp_down, exp_up, round_up
 
@@ -77,7 +78,7 @@ class TruncatedLaplace(ExactLaw):
         """Return bounds of all tails at this precision."""
         return _tails(self.scale, self.reach, precision)
 
-    def tail_bounds(self, t: int) -> lazy.Bounds:
+    def tail_bounds(self, t: int) -> Bounds:
         """Return P[X >= t] as bounds that can be made as sharp as a coin flip needs them."""
         if t > self.reach:
             return lambda precision: (0, 0)  # noqa: ARG005 - impossible at every precision

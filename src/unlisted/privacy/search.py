@@ -1,13 +1,15 @@
-"""Searching in floating point for parameters that are then proved exactly.
+"""Searching for parameters that are then proved exactly, and for the worst of very many cases.
 
-A search may be as careless as it likes: what it finds is only ever a suggestion, and the guarantee is computed
-from the suggestion with directed rounding.
+A search in floating point may be as careless as it likes: what it finds is only ever a suggestion, and the
+guarantee is computed from the suggestion with directed rounding. The worst of many cases is a proved bound: it
+comes from bounds that hold for all cases between two of them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -63,3 +65,26 @@ def smallest(holds: Callable[[int], bool], at_least: int) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
+
+
+_SLACK = Fraction(257, 256)
+"""How much may be given away, above the worst case that was looked at, to look at fewer."""
+
+
+def worst_case_up(first: int, last: int, bound: Callable[[int, int], Fraction]) -> Fraction:
+    """Bound from above all cases from `first` to `last`, given a bound of those from one to another.
+
+    A range whose bound is no more than a hair above the worst single case is left whole; others are halved.
+    """
+    worst = accepted = bound(first, first)
+    ranges = [(first, last)]
+    while ranges:
+        low, high = ranges.pop()
+        worst = max(worst, bound(high, high))
+        of_all = bound(low, high)
+        if low < high and of_all > worst * _SLACK:
+            middle = (low + high) // 2
+            ranges += [(low, middle), (middle + 1, high)]
+        else:
+            accepted = max(accepted, of_all)
+    return max(worst, accepted)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from unlisted.mechanisms.families import Noise
+from unlisted.noise.on_counts import Noise
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import Number
 from unlisted.privacy.sensitivity import Adjacency

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,13 +21,11 @@ import pyarrow as pa
 from unlisted.counts.count_profile import forms_of
 from unlisted.counts.whole_numbers import to_arrow
 from unlisted.errors import ChargedFailureError, InvalidArgumentError, UnlistedError
-from unlisted.mechanisms.accuracy import Accuracy
-from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.mechanism import CountSource, Mechanism
+from unlisted.mechanisms.mechanism import Accuracy, Answer, Mechanism
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.query.charging import Bill, Payer, require_payer
-from unlisted.query.rehearsals import REHEARSED
+from unlisted.query.data import REHEARSED, Data
 from unlisted.release.release import (
     Release,
     frozen,
@@ -46,39 +44,6 @@ if TYPE_CHECKING:
     import altair
 
 _UNPAID = "no account pays, so nothing was charged"
-
-
-@dataclass(frozen=True)
-class Data:
-    """Where a plan will get its counts: whose, the item columns, and two steps that are kept apart.
-
-    `user` is the column that says whose row it is, None for counts that were made elsewhere. `source` is what the
-    rows are called in a ledger. `check` looks at the schema and may refuse, at no cost; `counts` touches data, so
-    whatever fails in it is charged. `types` is what text columns were declared to hold: other types, other labels.
-    `is_typed` is false where the type of the labels is only known from the labels. `rehearsal` is the same without
-    rows; None where there is nothing to rehearse here, because it is without rows itself or a service has them.
-    """
-
-    user: str | None
-    source: str
-    items: tuple[str, ...]
-    check: Callable[[], None]
-    counts: CountSource
-    rehearsal: Rehearsal | None
-    types: Mapping[str, str] = field(default_factory=dict)
-    is_typed: bool = True
-
-
-@dataclass(frozen=True)
-class Rehearsal:
-    """How a question can be answered from no rows before it is answered from all.
-
-    `data` looks at the schema anew, may refuse like `Data.check`, and returns the same data without rows.
-    `signature` is what else decides how that ends; None if nobody can tell.
-    """
-
-    signature: Callable[[], Hashable | None]
-    data: Callable[[], Data]
 
 
 @dataclass(frozen=True, repr=False)

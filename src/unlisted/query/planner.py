@@ -13,23 +13,22 @@ from typing import Any
 from unlisted.counts.weights import Weighing
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.mechanism import Mechanism
-from unlisted.mechanisms.partition_selection.find_then_count_calibration import find_then_count_for_budget
 from unlisted.mechanisms.partition_selection.from_counts import CountedLabels
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
+from unlisted.mechanisms.partition_selection.rounds_for_budget import Method, labels_for_budget
+from unlisted.mechanisms.partition_selection.then_count import FindThenCount
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
-from unlisted.mechanisms.partition_selection.then_rank_calibration import label_ranking_for_budget
-from unlisted.mechanisms.partition_selection.weighted_calibration import Method, labels_for_budget
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
-from unlisted.mechanisms.top_k_budget import top_k_for_budget
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import positive
 from unlisted.query import questions
 from unlisted.query.charging import Payer
+from unlisted.query.data import Data
 from unlisted.query.options import require_budget
-from unlisted.query.plan import Data, Plan
+from unlisted.query.plan import Plan
 from unlisted.tables.count_query import CountQuery
 
 COUNTS_ARE_BETTER = Fraction(80, 100)
@@ -92,7 +91,7 @@ def _histogram(question: questions.Histogram, one_shot: bool) -> Calibrated[AnyM
     query, budget = question.counted, require_budget(question.budget)
     if query.items_per_user is None:
         weighing = Weighing(ITEMS_LOOKED_AT, adjacency=query.adjacency)
-        return _any(find_then_count_for_budget(budget, weighing, one_shot=one_shot))
+        return _any(FindThenCount.for_budget(budget, weighing, one_shot=one_shot))
     return _any(ThresholdHistogram.for_budget(budget, query.sensitivity, question.noise, one_shot=one_shot))
 
 
@@ -120,7 +119,7 @@ def _top(question: questions.Top, one_shot: bool) -> Calibrated[AnyMechanism]:  
 def gumbel_ranking(question: questions.Top, ranking: Ranking) -> Calibrated[TopK]:
     """Calibrate Algorithm 3 by a budget for all of it, or by a price for each draw."""
     if question.per_item_epsilon is None:
-        return top_k_for_budget(require_budget(question.budget), ranking, counts=question.counts)
+        return TopK.for_budget(require_budget(question.budget), ranking, counts=question.counts)
     assert question.delta is not None  # or the question would have been refused
     each = positive("per_item_epsilon", question.per_item_epsilon)
     mechanism = TopK.at(ranking, epsilon=each, delta=question.delta)
@@ -129,7 +128,7 @@ def gumbel_ranking(question: questions.Top, ranking: Ranking) -> Calibrated[TopK
 
 def _labels_first(question: questions.Top) -> Calibrated[LabelRanking]:
     budget = require_budget(question.budget)
-    return label_ranking_for_budget(budget, _weighing(question.counted), question.k, counts=question.counts)
+    return LabelRanking.for_budget(budget, _weighing(question.counted), question.k, counts=question.counts)
 
 
 def _better_ranking(by_gumbel: Calibrated[TopK], by_labels: Calibrated[LabelRanking]) -> Calibrated[AnyMechanism]:

@@ -17,18 +17,19 @@ import pyarrow as pa
 from unlisted.counts.bounded_counts import BoundedCounts, Ties
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.families import Noise
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking
+from unlisted.noise.on_counts import Noise
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import Number, whole
 from unlisted.privacy.sensitivity import Adjacency, Sensitivity
 from unlisted.query import questions
 from unlisted.query.charging import Payer
+from unlisted.query.data import Data, Rehearsal
 from unlisted.query.options import read_fetched, require_budget, require_items
-from unlisted.query.plan import Data, Plan, Rehearsal
+from unlisted.query.plan import Plan
 from unlisted.query.planner import at_delta_of, gumbel_ranking, make_plan
 from unlisted.query.questions import Fetch, Item, Question, RankingMethod, priced_by
 from unlisted.tables.count_query import CountQuery, item_names

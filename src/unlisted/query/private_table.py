@@ -9,14 +9,15 @@ from typing import Any
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
-from unlisted.counts.weight_oracle import Scales
+from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.mechanism import Mechanism
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.numbers import Number, failure_probability
 from unlisted.query.asking import Askable
 from unlisted.query.charging import Payer
-from unlisted.query.plan import Data, Plan, Rehearsal
+from unlisted.query.data import Data, Rehearsal
+from unlisted.query.plan import Plan
 from unlisted.query.planner import make_plan, plan_of
 from unlisted.query.questions import Item, Question
 from unlisted.tables.bounding import fresh_secret
@@ -139,7 +140,7 @@ class TableCounts:
         """Count all items inside the engine, and bring out the largest."""
         yield count_top(self.table, self.query, fetch=fetched, secret=fresh_secret())
 
-    def weights(self) -> AbstractContextManager[Scales]:
+    def weights(self) -> AbstractContextManager[WeightOracle]:
         """Let the engine weigh labels."""
         return weighed(self.table, self.query, secret=fresh_secret())
 

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.families import Noise
+from unlisted.noise.on_counts import Noise
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import Number, exact, failure_probability, whole
 from unlisted.privacy.sensitivity import Adjacency

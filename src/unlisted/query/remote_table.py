@@ -20,8 +20,9 @@ from typing import Any, NoReturn
 from unlisted.errors import InvalidArgumentError
 from unlisted.query.asking import Askable
 from unlisted.query.charging import Bill, Deliver, Paid, Payer
+from unlisted.query.data import Data
 from unlisted.query.http_calls import HttpCalls
-from unlisted.query.plan import Data, Plan
+from unlisted.query.plan import Plan
 from unlisted.query.planner import plan_of
 from unlisted.query.questions import Question, Top, priced_by
 from unlisted.release.release import Release

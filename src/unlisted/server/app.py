@@ -11,7 +11,6 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
 from unlisted.errors import UnlistedError
-from unlisted.ledger.ending import forfeit_abandoned
 from unlisted.ledger.ledger import Ledger
 from unlisted.server import dataset_routes, problems, stream_routes
 from unlisted.server.bodies import json_response
@@ -35,7 +34,7 @@ CONSOLE = "/console"
 def make_app(config: Config, ledger: Ledger) -> ASGIApp:
     """Put a service together. The ledger stays the caller's to close."""
     open_datasets(config, ledger)
-    forfeit_abandoned(ledger)
+    ledger.forfeit_abandoned()
     metrics = Metrics()
     app = FastAPI(openapi_url=None, lifespan=_life, telemetry=NO_TELEMETRY)
     desk, workers = Desk(config, ledger), Workers(config.limits)

@@ -9,8 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from unlisted.errors import AccessError
-from unlisted.ledger.export import entry_as_dict
-from unlisted.ledger.showing import balance_as_dict
+from unlisted.ledger.display import balance_as_dict
 from unlisted.query.remote_table import STAMP_HEADER
 from unlisted.server import wire
 from unlisted.server.bodies import RELEASE_TYPES, dataset_body, json_response, past_body, release_response
@@ -135,7 +134,7 @@ def history(
 ) -> Response:
     """Show what happened, oldest first: to the key's account, or all for an admin."""
     found = (one for one in desk_of(request).history(caller, name) if one.number > after)
-    return json_response([entry_as_dict(one) for one, _ in zip(found, range(most), strict=False)])
+    return json_response([one.as_dict() for one, _ in zip(found, range(most), strict=False)])
 
 
 async def _planned(request: Request, caller: Caller, name: str, question: wire.QuestionBody) -> Planned:

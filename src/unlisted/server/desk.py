@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from unlisted.errors import AccessError, InvalidArgumentError, LedgerError, UnlistedError
-from unlisted.ledger.account import Account, Balance
+from unlisted.ledger.account import Account
 from unlisted.ledger.amounts import Amount
-from unlisted.ledger.answers import StoredAnswer, stored_answer, stored_answers
+from unlisted.ledger.declarations import sharing
 from unlisted.ledger.entries import Entry
 from unlisted.ledger.ledger import Ledger
-from unlisted.ledger.sources import sharing
-from unlisted.ledger.state import DatasetState
+from unlisted.ledger.state import Balance, DatasetState
+from unlisted.ledger.stored_releases import StoredRelease, stored_release, stored_releases
 from unlisted.query.plan import Plan
 from unlisted.release.release import Release
 from unlisted.server.config import Config, Offer, StreamOffer
@@ -188,13 +188,13 @@ class Desk:
         """Return past answers, newest first: the caller's account's, or all for an admin."""
         self._offer(caller, name)
         accounts = None if caller.is_admin else [caller.grants[name]]
-        found = stored_answers(self.ledger, name, accounts, before=before, most=most)
+        found = stored_releases(self.ledger, name, accounts, before=before, most=most)
         return [_past(one) for one in found]
 
     def release(self, caller: Caller, name: str, entry: int) -> PastRelease:
         """Return one past answer by the number of its entry."""
         self._offer(caller, name)
-        found = stored_answer(self.ledger, name, entry)
+        found = stored_release(self.ledger, name, entry)
         if found is None or not (caller.is_admin or found.paid.account == caller.grants.get(name)):
             raise AccessError(404, "There is no such release, or not for this key.")
         return _past(found)
@@ -260,7 +260,7 @@ class Desk:
             raise source_refused(reason) from None
 
 
-def _past(found: StoredAnswer) -> PastRelease:
+def _past(found: StoredRelease) -> PastRelease:
     paid = found.paid
     release = Release.from_bytes(paid.release, stamp=paid.stamp)
     when = datetime.fromisoformat(found.time)

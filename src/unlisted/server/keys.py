@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 import sqlalchemy as sa
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.ledger import records
+from unlisted.ledger import rows
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import grants, keys
 
@@ -142,7 +142,7 @@ def _known(connection: sa.Connection, key: str) -> Any:
 
 def _write_grant(connection: sa.Connection, key: str, dataset: str, account: str) -> None:
     """Write a grant; the account must be one of that data set."""
-    found = records.read_account(connection, account)
+    found = rows.read_account(connection, account)
     if found is None or found[0] != dataset:
         hint = f"Open one first: unlisted account create NAME --dataset {dataset} …"
         raise InvalidArgumentError("account", account, f"an account on the data set {dataset!r}", hint)

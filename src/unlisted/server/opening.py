@@ -9,8 +9,8 @@ import hashlib
 from collections.abc import Mapping
 
 from unlisted.errors import InvalidArgumentError, StreamError
+from unlisted.ledger.declarations import NAMELESS, shared_warning, sharing
 from unlisted.ledger.ledger import Ledger
-from unlisted.ledger.sources import NAMELESS, shared_warning, sharing
 from unlisted.ledger.state import DatasetState
 from unlisted.ledger.terms import amount_of
 from unlisted.query.private_table import PrivateTable, table

@@ -15,9 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unlisted.counts.whole_numbers import to_arrow
-from unlisted.mechanisms.accuracy import Accuracy
-from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.mechanism import Accuracy, Answer
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.noise import intervals
 from unlisted.noise.discrete_gaussian import DiscreteGaussian

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 import numpy as np
 
 from unlisted.noise.keyed import NoiseKey
-from unlisted.query.rehearsals import REHEARSED
+from unlisted.query.data import REHEARSED
 from unlisted.release.release import Release
 from unlisted.streams.answers import released
 from unlisted.streams.contributions import Contributions

@@ -1,4 +1,4 @@
-"""Labels weighed inside an engine: the scales for "which labels are there?".
+"""Labels weighed inside an engine: the weight oracle for "which labels are there?".
 
 The distinct pairs of users and items are computed once and kept; everything else is asked of them, as often as the
 mechanism weighs. Weights are sums of whole numbers, and what labels give back to their users is added up exactly,
@@ -23,8 +23,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts
-from unlisted.counts.weight_oracle import Scales
-from unlisted.counts.weights import HEAVIEST, SHARES, GivingBack, Weighing, even_weight, full_weight
+from unlisted.counts.weight_oracle import WeightOracle
+from unlisted.counts.weights import HEAVIEST, SHARES, Rerouting, Weighing, even_weight, full_weight
 from unlisted.counts.whole_numbers import to_numpy
 from unlisted.errors import ChargedFailureError
 from unlisted.privacy.sensitivity import Sensitivity
@@ -48,8 +48,8 @@ PLACES = "unlisted_places"
 
 
 @contextmanager
-def weighed(table: Table, question: CountQuery, secret: bytes) -> Iterator[Scales]:
-    """Yield scales for the labels of a question, which work until the context ends.
+def weighed(table: Table, question: CountQuery, secret: bytes) -> Iterator[WeightOracle]:
+    """Yield an oracle for the labels of a question, which works until the context ends.
 
     How many items a user keeps is said each time the labels are weighed; the question's own bound is not used.
     Whatever fails inside the context, in the engine or in the mechanism, is charged.
@@ -80,7 +80,7 @@ def kept_query(choice: Choice, bound: int, taken: str | None, in_play: str | Non
 def weights_of(weighing: Weighing) -> pa.Table:
     """Return what the items of a user with n of them weigh: in full, and the part that may be given back."""
     sizes = range(1, weighing.items + 1)
-    adaptive = weighing.giving_back.most_items if weighing.giving_back else 0
+    adaptive = weighing.rerouting.most_items if weighing.rerouting else 0
     columns = {
         "n": list(sizes),
         "full": [full_weight(n) for n in sizes],
@@ -98,7 +98,7 @@ SELECT {keys}, {_capped('SUM(CAST("full" AS HUGEINT))')} AS "n"
 FROM "{kept}" JOIN "users" ON "u" = "v" GROUP BY {keys}""".strip()
 
 
-def adaptive_query(items: tuple[ItemColumn, ...], kept: str, giving_back: GivingBack) -> str:
+def adaptive_query(items: tuple[ItemColumn, ...], kept: str, rerouting: Rerouting) -> str:
     """Return the query for labels and their weights `n`, those with enough giving back.
 
     Of a label, `own` is what cannot be given back, `even` what can, and of that `back` the parts of SHARES that
@@ -108,7 +108,7 @@ def adaptive_query(items: tuple[ItemColumn, ...], kept: str, giving_back: Giving
     return f"""
 WITH "users" AS MATERIALIZED ({_users(kept)}),
 "labels" AS MATERIALIZED (
-    SELECT {keys}, "own", "even", {given_back(giving_back)} AS "back" FROM (
+    SELECT {keys}, "own", "even", {given_back(rerouting)} AS "back" FROM (
         SELECT {keys}, SUM(CAST("full" - "even" AS HUGEINT)) AS "own", SUM(CAST("even" AS HUGEINT)) AS "even"
         FROM "{kept}" JOIN "users" ON "u" = "v" GROUP BY {keys}
     ) AS "sums"
@@ -123,30 +123,30 @@ WITH "users" AS MATERIALIZED ({_users(kept)}),
     FROM "getting" JOIN "users" ON "w" = "v" WHERE "even" > 0
 ),
 "gains" AS (SELECT {keys}, SUM("gift") AS "gain" FROM "{kept}" JOIN "gifts" ON "u" = "w" GROUP BY {keys})
-SELECT {keys}, {adapted(giving_back)} AS "n" FROM "labels" LEFT JOIN "gains" USING ({keys})""".strip()
+SELECT {keys}, {adapted(rerouting)} AS "n" FROM "labels" LEFT JOIN "gains" USING ({keys})""".strip()
 
 
-def adapted(giving_back: GivingBack) -> str:
+def adapted(rerouting: Rerouting) -> str:
     """Return the weight of a label from `own`, `even`, `back` and `gain`, rounded once.
 
     That is own + (even·(SHARES - back) + gain/spread) / SHARES. No number on the way has more than 38 digits if
     there are fewer than 2^33 users. What is divided is capped before, so that the quotient fits into 64 bits.
     """
-    parts = SHARES * giving_back.spread
-    stays = f'"even" * {giving_back.spread} * ({SHARES} - "back") + COALESCE("gain", 0)'
+    parts = SHARES * rerouting.spread
+    stays = f'"even" * {rerouting.spread} * ({SHARES} - "back") + COALESCE("gain", 0)'
     return _capped(f'"own" + LEAST({stays}, {LARGEST_COUNT * parts}) // {parts}')
 
 
-def given_back(giving_back: GivingBack) -> str:
+def given_back(rerouting: Rerouting) -> str:
     """Return how many of SHARES parts of the even weight a label gives back.
 
     All that is divided or multiplied is known to floating point exactly, and SHARES is a power of two: the only
     rounding is the division's, which is the same wherever numbers are those of IEEE 754.
     """
     even = f'CAST(LEAST("even", {HEAVIEST}) AS BIGINT)'
-    part = f"CAST({even} - {giving_back.enough} AS DOUBLE) / CAST({even} AS DOUBLE)"
+    part = f"CAST({even} - {rerouting.enough} AS DOUBLE) / CAST({even} AS DOUBLE)"
     back = f"CAST(FLOOR({part} * {SHARES}) AS BIGINT)"
-    return f'CASE WHEN "even" <= {giving_back.enough} THEN 0 ELSE {back} END'
+    return f'CASE WHEN "even" <= {rerouting.enough} THEN 0 ELSE {back} END'
 
 
 def buckets_query(kept_weights: str, bucket: str) -> str:
@@ -254,8 +254,8 @@ class _EngineScales:
         items, kept = self.choice.items, f"{KEPT}_{self._weighings}"
         self.world.keep(kept, kept_query(self.choice, weighing.items, self._taken_so_far, self._in_play))
         self.world.lend(WEIGHTS, weights_of(weighing))
-        giving_back = weighing.giving_back
-        query = adaptive_query(items, kept, giving_back) if giving_back else full_query(items, kept)
+        rerouting = weighing.rerouting
+        query = adaptive_query(items, kept, rerouting) if rerouting else full_query(items, kept)
         self.world.keep(self._weights, query)
 
     def buckets(self, width: int, last: int) -> Mapping[int, int]:

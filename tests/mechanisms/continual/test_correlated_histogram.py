@@ -16,7 +16,6 @@ from tests.mechanisms.running_twin import Round
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
 from unlisted.mechanisms.continual.correlated_bounds import class_ends
 from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
@@ -25,6 +24,7 @@ from unlisted.mechanisms.continual.correlated_state import CorrelatedState
 from unlisted.mechanisms.continual.label_table import Column
 from unlisted.mechanisms.continual.recursion import Recursion
 from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
+from unlisted.mechanisms.mechanism import Answer
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.sensitivity import Sensitivity

@@ -24,7 +24,7 @@ from unlisted.mechanisms.continual.wide_gaussian import (
 )
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
-from unlisted.noise.normal_tail import theta_excess_up
+from unlisted.noise.normal import theta_excess_up
 
 KEY = NoiseKey(bytes(range(32)))
 LABELS = KEY.tags(str(i).encode() for i in range(40_000))

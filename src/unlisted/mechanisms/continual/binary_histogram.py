@@ -12,7 +12,6 @@ import numpy as np
 
 from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts, add_noise
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.continual.binary_tree import (
     largest_popcount,
     most_squares,
@@ -20,9 +19,10 @@ from unlisted.mechanisms.continual.binary_tree import (
     steps_with_popcount,
 )
 from unlisted.mechanisms.continual.stream_state import RunningState
-from unlisted.mechanisms.pricing import noise_price, with_escape
+from unlisted.mechanisms.mechanism import Answer
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
+from unlisted.noise.on_counts import noise_price, with_escape
 from unlisted.privacy.calibrate import Calibrated, Family, calibrate
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.numbers import whole

@@ -12,15 +12,15 @@ import numpy as np
 
 from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts, add_noise
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.continual.binary_histogram import Course, Display
 from unlisted.mechanisms.continual.correlated_bounds import class_ends, class_of, has_room, require_room
 from unlisted.mechanisms.continual.correlated_price import CorrelatedPrice, Unit
 from unlisted.mechanisms.continual.correlated_state import CorrelatedState
 from unlisted.mechanisms.continual.recursion import Recursion
 from unlisted.mechanisms.continual.wide_gaussian import LARGEST_VARIANCE, WideGaussian, reach_of
-from unlisted.mechanisms.pricing import with_escape
+from unlisted.mechanisms.mechanism import Answer
 from unlisted.noise.keyed import NoiseKey
+from unlisted.noise.on_counts import with_escape
 from unlisted.privacy.calibrate import Calibrated, Family, calibrate
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.numbers import whole

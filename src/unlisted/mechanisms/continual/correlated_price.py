@@ -19,7 +19,7 @@ from unlisted.mechanisms.continual.correlated_bounds import (
 )
 from unlisted.mechanisms.continual.recursion import Recursion
 from unlisted.mechanisms.continual.wide_gaussian import inexact_up
-from unlisted.noise.normal_tail import normal_tail_up, theta_excess_up
+from unlisted.noise.normal import normal_tail_up, theta_excess_up
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.rounding import power_up, round_up, sqrt_up
 from unlisted.privacy.sensitivity import Sensitivity

@@ -21,8 +21,8 @@ from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.whole_numbers import to_numpy
 from unlisted.mechanisms.continual.label_table import Column, LabelTable, is_text
-from unlisted.noise.exact_law import ExactLaw
 from unlisted.noise.keyed import NoiseKey
+from unlisted.noise.law import ExactLaw
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 Sums = Column[np.signedinteger]

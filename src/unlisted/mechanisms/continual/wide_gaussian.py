@@ -3,7 +3,7 @@
     Z = 2^j·X + Y,   X and Y discrete Gaussian of parameters s_x² and s_y²,   4^j·s_x² + s_y² = s²,   s_y² = 6·4^j
 
 *Claim.* Every whole number has a mass of at least 1-κ times that of the discrete Gaussian of parameter s², with
-κ = (θ(v)-1) + (θ(s_x²)-1) + (θ(s_y²)-1), v = s_x²·s_y²/s², and θ as in `normal_tail.py`: θ(v) bounds
+κ = (θ(v)-1) + (θ(s_x²)-1) + (θ(s_y²)-1), v = s_x²·s_y²/s², and θ as in `normal.py`: θ(v) bounds
 Σ_k e^(-(k-m)²/2v)/sqrt(2πv) from above and 2-θ(v) bounds it from below, for every real m.
 
 *Proof.* Completing the square in k, the weight of Z = z is
@@ -30,12 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise.bits import Bits
+from unlisted.noise.bits import Bits, Draws
 from unlisted.noise.discrete_gaussian import DiscreteGaussian
-from unlisted.noise.draws import Draws
-from unlisted.noise.gaussian_tail import tail_up
+from unlisted.noise.gaussian_tails import tail_up
 from unlisted.noise.keyed import NoiseKey, Tags
-from unlisted.noise.normal_tail import theta_excess_up
+from unlisted.noise.normal import theta_excess_up
 from unlisted.privacy.numbers import positive
 from unlisted.privacy.rounding import round_up, sqrt_up
 

@@ -11,9 +11,7 @@ from typing import ClassVar
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
-from unlisted.mechanisms.accuracy import Accuracy
-from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.mechanism import AllCounts, Description, Mechanism
+from unlisted.mechanisms.mechanism import Accuracy, AllCounts, Answer, Description, Mechanism
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.noise.bits import Bits
 from unlisted.privacy.encoding import Notation

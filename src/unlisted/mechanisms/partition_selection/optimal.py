@@ -21,12 +21,9 @@ from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.accuracy import PERCENTS, Accuracy
-from unlisted.mechanisms.answer import Answer
 from unlisted.mechanisms.lazy_tail import SELDOM
-from unlisted.mechanisms.mechanism import AllCounts, Description, Mechanism
-from unlisted.noise import lazy
-from unlisted.noise.binomial import binomial, subset
+from unlisted.mechanisms.mechanism import PERCENTS, Accuracy, AllCounts, Answer, Description, Mechanism
+from unlisted.noise.bernoulli import Bounds, binomial, subset
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.convert import rho_of_epsilon_up
@@ -197,7 +194,7 @@ class OptimalLabels(Mechanism[BoundedCounts | CountProfile]):
             return np.arange(labels)
         return subset(labels, binomial(labels, self._coin(users), bits), bits)
 
-    def _coin(self, users: int) -> lazy.Bounds:
+    def _coin(self, users: int) -> Bounds:
         chance, fine = self._chances[users], self._bits
 
         def bounds(precision: int) -> tuple[int, int]:

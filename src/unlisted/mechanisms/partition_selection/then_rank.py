@@ -12,24 +12,34 @@ from typing import ClassVar
 
 from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import add_noise
-from unlisted.counts.weight_oracle import Scales
-from unlisted.mechanisms.accuracy import Accuracy
-from unlisted.mechanisms.answer import Answer
-from unlisted.mechanisms.mechanism import Description, Interval, Mechanism, Weights
-from unlisted.mechanisms.partition_selection.weighted_selection import LabelSelection
-from unlisted.mechanisms.pricing import noise_price
+from unlisted.counts.weight_oracle import WeightOracle
+from unlisted.counts.weights import Weighing
+from unlisted.mechanisms.mechanism import Accuracy, Answer, Description, Interval, Mechanism, Weights
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection
+from unlisted.mechanisms.partition_selection.rounds_for_budget import labels_for_budget
 from unlisted.noise.bits import Bits, fresh_bits
+from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.gumbel import first_in_race
 from unlisted.noise.intervals import plain
 from unlisted.noise.law import Law
+from unlisted.noise.on_counts import noise_price
+from unlisted.privacy.calibrate import Calibrated
+from unlisted.privacy.convert import rho_cks_down
 from unlisted.privacy.encoding import Notation
-from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
+from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
 from unlisted.privacy.numbers import positive, whole
+from unlisted.privacy.rounding import round_down, round_up, sqrt_down
 from unlisted.privacy.sensitivity import Sensitivity
+
+LABELS_SHARE = Fraction(1, 2)
+"""The part of ρ that finds the labels. `bench/utility/top_methods.py` compares others."""
+
+_COUNTS_SHARE = Fraction(1, 2)
+_DIGITS = 9
 
 
 @dataclass(frozen=True)
-class LabelRanking(Mechanism[Scales]):
+class LabelRanking(Mechanism[WeightOracle]):
     """Release labels, and rank k of them by the number of users who have them, plus Gumbel noise.
 
     Guarantees: (ρ, δ) of `guarantee()`, and for each answer what it `spent`: fewer labels than k, fewer draws. Of
@@ -49,6 +59,29 @@ class LabelRanking(Mechanism[Scales]):
     def __post_init__(self) -> None:
         whole("k", self.k)
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+
+    @classmethod
+    def for_budget(
+        cls, budget: Budget, weighing: Weighing, k: int, *, counts: bool = False
+    ) -> Calibrated[LabelRanking]:
+        """Return the ranking inside a budget: a part of ρ finds the labels, the rest draws among them.
+
+        δ is halved between the labels' threshold and the conversion of ρ to ε; no share does noticeably better.
+        """
+        rho, delta = budget.rho, budget.delta
+        if rho is None:
+            delta = budget.delta / 2
+            rho = rho_cks_down(budget.epsilon or 0, delta)
+        labels = labels_for_budget(Budget(rho=rho * LABELS_SHARE, delta=delta), weighing, "weighted")
+        left = rho * (1 - LABELS_SHARE)
+        law = None
+        if counts:
+            law = DiscreteGaussian(round_up(k / (2 * left * _COUNTS_SHARE), _DIGITS))
+            left *= 1 - _COUNTS_SHARE
+        sides = 1 if weighing.adjacency == "add_remove" else 2
+        epsilon = round_down(sqrt_down(8 * left / (k * sides**2)), _DIGITS)
+        reason = f"a {float(LABELS_SHARE):.0%} share of ρ for the labels, {labels.reason}"
+        return Calibrated(cls(labels.mechanism, k, epsilon, law), reason)
 
     def needs(self) -> Weights:
         """Return that labels are to be weighed."""
@@ -78,11 +111,11 @@ class LabelRanking(Mechanism[Scales]):
     def _cost_of(self, draws: int) -> Guarantee:
         return self.selection.guarantee() + draws * self.draw_price() + self.counts_price()
 
-    def release(self, scales: Scales, bits: Bits | None = None) -> Answer:
+    def release(self, oracle: WeightOracle, bits: Bits | None = None) -> Answer:
         """Find the labels, then draw among them; `stopped` says that there were fewer than k."""
         bits = bits or fresh_bits()
-        self.selection.draw(scales, bits)
-        counts = scales.counts_of_taken()
+        self.selection.draw(oracle, bits)
+        counts = oracle.counts_of_taken()
         order, _ = first_in_race(counts.counts, None, self.epsilon, self.k, bits)
         noisy = None
         if self.counts_law is not None:

@@ -1,7 +1,7 @@
 """Who passes: labels whose weight plus normal noise is above a threshold, with no noise drawn and few labels seen.
 
 The answer is one bit a label, so the noise is not drawn: a coin of exactly its chance is flipped instead
-(`normal_coin.py`). Nor is every label looked at. In a bucket of n labels, the number that would pass if each had
+(`normal.py`). Nor is every label looked at. In a bucket of n labels, the number that would pass if each had
 the largest weight of the bucket is binomial, and which ones is a uniform subset. A label of that subset passes
 with the chance its own weight has, given that the largest would have passed: the product of the two is its own
 chance, and labels are independent of each other as before. So the answer has the law of n coins, one for each.
@@ -25,12 +25,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unlisted.counts import labels as label_rules
-from unlisted.counts.weight_oracle import Scales
+from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.errors import ChargedFailureError
-from unlisted.noise import lazy
-from unlisted.noise.binomial import binomial, subset
+from unlisted.noise.bernoulli import Bounds, binomial, decide, ratio, subset
 from unlisted.noise.bits import Bits
-from unlisted.noise.normal_coin import ratio, tail_coin
+from unlisted.noise.normal import tail_chance
 
 _BUCKETS_A_DEVIATION = 16
 _BEYOND = 12
@@ -63,27 +62,27 @@ class Coins:
     variance: Fraction
     fineness: int = _BUCKETS_A_DEVIATION
 
-    def draw(self, scales: Scales, bits: Bits) -> Drawn:
+    def draw(self, oracle: WeightOracle, bits: Bits) -> Drawn:
         """Return the labels that pass, in no particular order."""
-        buckets, ranks = self._candidates(scales.buckets(self._width, self._last), bits)
-        named, weights = scales.named(buckets, ranks)
+        buckets, ranks = self._candidates(oracle.buckets(self._width, self._last), bits)
+        named, weights = oracle.named(buckets, ranks)
         _require_all(len(buckets), len(named), len(weights))
         passed = np.flatnonzero(self._thinned(buckets, weights, bits))
         return Drawn(label_rules.take(label_rules.named(named), passed), buckets[passed], ranks[passed])
 
-    def draw_above(self, threshold: int, scales: Scales, bits: Bits) -> Drawn:
+    def draw_above(self, threshold: int, oracle: WeightOracle, bits: Bits) -> Drawn:
         """Return the labels that also pass a higher threshold, and where those lie that pass this one alone."""
-        buckets, ranks = self._candidates(scales.buckets(self._width, self._last), bits)
-        weights = scales.weights_at(buckets, ranks)
+        buckets, ranks = self._candidates(oracle.buckets(self._width, self._last), bits)
+        weights = oracle.weights_at(buckets, ranks)
         _require_all(len(buckets), len(weights))
         passed = np.flatnonzero(self._thinned(buckets, weights, bits))
         buckets, ranks, weights = buckets[passed], ranks[passed], weights[passed]
 
-        def above(_: int, weight: int) -> lazy.Bounds:
-            return ratio(tail_coin(threshold - weight, self.variance), self._of_weight(weight))
+        def above(_: int, weight: int) -> Bounds:
+            return ratio(tail_chance(threshold - weight, self.variance), self._of_weight(weight))
 
         found = self._flipped(buckets, weights, above, bits)
-        named, _ = scales.named(buckets[found], ranks[found])
+        named, _ = oracle.named(buckets[found], ranks[found])
         _require_all(int(np.count_nonzero(found)), len(named))
         in_play = Places(buckets[~found], ranks[~found])
         return Drawn(label_rules.named(named), buckets[found], ranks[found], in_play)
@@ -100,10 +99,10 @@ class Coins:
     def _last(self) -> int:
         return (self.threshold + _BEYOND * self._deviation) // self._width
 
-    def _of_weight(self, weight: int) -> lazy.Bounds:
-        return tail_coin(self.threshold - weight, self.variance)
+    def _of_weight(self, weight: int) -> Bounds:
+        return tail_chance(self.threshold - weight, self.variance)
 
-    def _of_heaviest(self, bucket: int) -> lazy.Bounds:
+    def _of_heaviest(self, bucket: int) -> Bounds:
         """Return a chance that no label of a bucket exceeds."""
         return _certainly if bucket == self._last else self._of_weight((bucket + 1) * self._width)
 
@@ -123,7 +122,7 @@ class Coins:
     def _thinned(self, buckets: NDArray[np.int64], weights: NDArray[np.int64], bits: Bits) -> NDArray[np.bool_]:
         """Flip for each candidate the coin that is left of its own."""
 
-        def left(bucket: int, weight: int) -> lazy.Bounds:
+        def left(bucket: int, weight: int) -> Bounds:
             return ratio(self._of_weight(weight), self._of_heaviest(bucket))
 
         return self._flipped(buckets, weights, left, bits)
@@ -142,11 +141,11 @@ class Coins:
             passed[at] = drawn[at] < np.uint64(min(least, _ALL - 1))
             unsure = ~passed[at] if most >= _ALL else ~passed[at] & (drawn[at] < np.uint64(most))
             for one in at[unsure]:
-                passed[one] = lazy.decide(chance(bucket, int(weights[one])), int(drawn[one]), bits)
+                passed[one] = decide(chance(bucket, int(weights[one])), int(drawn[one]), bits)
         return passed
 
 
-_ChanceOf = Callable[[int, int], lazy.Bounds]
+_ChanceOf = Callable[[int, int], Bounds]
 """(bucket, weight) -> the chance of a label that lies there."""
 
 

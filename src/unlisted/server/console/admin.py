@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from unlisted.errors import AccessError, InvalidArgumentError
-from unlisted.ledger.sources import shared_warning
+from unlisted.ledger.declarations import shared_warning
 from unlisted.privacy.guarantee import Budget
 from unlisted.server.console.budget_figures import standing_of
 from unlisted.server.console.forms import Form

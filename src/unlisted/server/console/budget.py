@@ -8,9 +8,8 @@ from fastapi import APIRouter
 from markupsafe import Markup
 from starlette.responses import Response
 
-from unlisted.ledger.allowances import Failures
 from unlisted.ledger.entries import Entry
-from unlisted.ledger.export import entry_as_dict
+from unlisted.ledger.state import Failures
 from unlisted.release.charts import spending_chart
 from unlisted.server.console.budget_figures import Part, Standing, dataset_part, standing_of
 from unlisted.server.console.pictures import picture
@@ -46,7 +45,7 @@ def _book(visit: SignedIn, name: str) -> Book:
     desk, caller = visit.desk, visit.caller
     balances = desk.balances(caller, name) if caller.is_admin else [desk.balance(caller, name)]
     entries = desk.history(caller, name)
-    spent = [entry_as_dict(entry) for entry in entries if entry.kind in _SPENT]
+    spent = [entry.as_dict() for entry in entries if entry.kind in _SPENT]
     return Book(
         name=name,
         shared=dataset_part(balances[0].dataset) if balances else None,

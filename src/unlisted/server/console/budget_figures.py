@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from unlisted.ledger.account import Balance
-from unlisted.ledger.allowances import Failures
 from unlisted.ledger.amounts import Amount
-from unlisted.ledger.state import DatasetState
+from unlisted.ledger.state import Balance, DatasetState, Failures
 from unlisted.privacy.guarantee import Guarantee
 
 

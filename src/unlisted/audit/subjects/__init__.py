@@ -1,0 +1,1 @@
+"""Our own mechanisms as an audit sees them: claims, neighbours, and many runs at once."""
