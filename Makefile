@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # The extras that have tests; `all` has more.
-TESTED := polars,pandas,postgres,spark,ibis,excel,charts,ledger,server
+TESTED := polars,pandas,postgres,spark,ibis,charts,ledger,server,sso,mcp
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOWEST := .venvs/lowest
 

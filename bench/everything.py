@@ -26,15 +26,20 @@ from bench.measure import RECORD, print_table
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 KEPT, PAGE = DOCS / "data" / "benchmarks.json", DOCS / "benchmarks.md"
 
+REACHED = ("demo", "W1", "online_retail", "npm_owner_words", "reddit_posts_words")
+"""The tables of which it is said how many values must come out."""
+
 SCRIPTS: dict[str, tuple[str, ...]] = {
     "speed.noise": (),
     "speed.mechanisms": (),
     "speed.startup": (),
     "speed.tables": (),
+    "speed.finding": (),
     "speed.ledger": (),
-    "speed.stream": (),
+    "speed.stream": ("--rounds", "150"),
     "speed.server": (),
     "utility.labels": ("--bounds", "1", "10", "100", "--runs", "2"),
+    "utility.find_then_count": ("--tables", *REACHED, "--resume"),
     "utility.same_promise": ("--csv", str(accuracy_page.CSV)),
 }
 """Each script with what it is given. Order matters only to the reader."""

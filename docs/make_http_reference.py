@@ -35,6 +35,7 @@ def lines(document: dict[str, Any]) -> Iterator[str]:
         yield f"{route['description']}\n"
         yield from _parameters(route.get("parameters", []))
         yield from _examples(route)
+        yield from _body(route, document["components"]["schemas"])
         yield from _statuses(route, set(route["responses"]) - everywhere - {"200"})
     yield from _question(document["components"]["schemas"]["QuestionBody"])
 
@@ -55,19 +56,37 @@ def _parameters(parameters: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _examples(route: dict[str, Any]) -> Iterator[str]:
-    if "requestBody" not in route:
+    if "examples" not in _sent(route):
         return
     yield "The body is a [question](#a-question). For example:\n"
-    examples = route["requestBody"]["content"]["application/json"]["examples"]
-    for one in examples.values():
+    for one in _sent(route)["examples"].values():
         yield f"```json\n{json.dumps(one['value'], indent=2)}\n```\n"
+
+
+def _sent(route: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = route.get("requestBody", {"content": {"application/json": {}}})["content"]
+    return found["application/json"]
+
+
+def _body(route: dict[str, Any], schemas: dict[str, Any]) -> Iterator[str]:
+    sent = _sent(route)
+    if not sent or "examples" in sent:
+        return
+    schema = schemas[sent["schema"]["$ref"].rpartition("/")[2]]
+    yield f"The body, for example `{json.dumps(schema['example'])}`:\n"
+    yield from _fields(schema)
+    yield ""
 
 
 def _question(schema: dict[str, Any]) -> Iterator[str]:
     yield "## A question\n"
+    yield from _fields(schema)
+
+
+def _fields(schema: dict[str, Any]) -> Iterator[str]:
     yield "| field | meaning |\n|---|---|"
     for name, field in schema["properties"].items():
-        needed = " Needed." if name in schema["required"] else ""
+        needed = " Needed." if name in schema.get("required", ()) else ""
         yield f"| `{name}` | {field['description']}{needed} |"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
@@ -19,13 +20,14 @@ import duckdb
 import pyarrow as pa
 
 import unlisted as ul
+from unlisted.streams.question import EventLevelWarning, StreamNoise
 from unlisted.streams.stream import Stream
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT.parent / "shared" / "data" / "online_retail.parquet"
 PICTURE = Path(__file__).parent / "images" / "stream.svg"
 BUDGET = ul.Budget(epsilon=2, delta="1e-6")
-ITEMS_PER_EVENT = 40
+ITEMS_PER_EVENT = 80
 PRODUCTS = 10
 
 
@@ -37,14 +39,15 @@ def days(sales: duckdb.DuckDBPyConnection) -> Iterator[tuple[date, pa.Table]]:
         day += timedelta(days=1)
 
 
-def private(sales: duckdb.DuckDBPyConnection, folder: Path) -> tuple[Stream, dict[int, date]]:
+def private(sales: duckdb.DuckDBPyConnection, folder: Path, noise: StreamNoise) -> tuple[Stream, dict[int, date]]:
     """Run the whole stream, one round a day."""
     rounds = list(days(sales))
-    stream = Stream.create(
-        folder, rounds=len(rounds), unit="event", items_per_event=ITEMS_PER_EVENT, budget=BUDGET
-    )
-    for _, rows in rounds:
-        stream.push(rows)
+    with warnings.catch_warnings(action="ignore", category=EventLevelWarning):
+        stream = Stream.create(
+            folder, rounds=len(rounds), unit="event", items_per_event=ITEMS_PER_EVENT, budget=BUDGET, noise=noise
+        )
+    for day, rows in rounds:
+        stream.push(rows, time=day)
     return stream, {number: day for number, (day, _) in enumerate(rounds, start=1)}
 
 
@@ -63,27 +66,30 @@ def true_counts(sales: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[date, 
 
 
 def drawn(stream: Stream, when: dict[int, date], true: dict[str, list[tuple[date, int]]]) -> alt.FacetChart:
-    """Draw a small chart for each product: the private count in its band, and the true one."""
-    said = "private, with its 95 % band"
-    data: list[dict[str, Any]] = [
-        {"item": row["item"], "day": str(when[row["round"]]), "kind": said}
-        | {name: row[name] for name in ("count", "low", "high")}
-        for row in stream.export().rows
-        if row["item"] in true
-    ]
+    """Draw a small chart for each product: the steady count in its band, what was released, and the true one."""
+    said = "private, with its 95 % band; dots as released"
+    data: list[dict[str, Any]] = []
+    for row in stream.export(items=list(true), steady=True).rows:
+        place = {"item": row["item"], "day": str(when[row["round"]]), "kind": said}
+        data.append(
+            place
+            | {"released": row["count"], "count": row["steady"]}
+            | {"low": row["steady_low"], "high": row["steady_high"]}
+        )
     data += [
         {"item": item, "day": str(day), "count": count, "kind": "true, without bounds"}
         for item, counts in true.items()
         for day, count in counts
     ]
-    colours = alt.Color("kind:N", title=None, legend=alt.Legend(orient="top", labelLimit=300))
+    colours = alt.Color("kind:N", title=None, legend=alt.Legend(orient="top", labelLimit=500, columnPadding=60))
     base = alt.Chart().encode(
         x=alt.X("day:T", title=None, axis=alt.Axis(format="%b %y", tickCount=5)), color=colours
     )
     band = base.mark_area(opacity=0.3).encode(y=alt.Y("low:Q", title="customers' days"), y2="high:Q")
-    line = base.mark_line(strokeWidth=1.2).encode(y="count:Q")
+    line = base.mark_line(strokeWidth=1.4).encode(y="count:Q")
+    dots = base.mark_point(size=3, filled=True, opacity=0.45).encode(y="released:Q")
     chart: alt.FacetChart = (
-        alt.layer(band, line, data=alt.Data(values=data))
+        alt.layer(band, dots, line, data=alt.Data(values=data))
         .properties(width=240, height=110)
         .facet(facet=alt.Facet("item:N", title=None, sort=list(true)), columns=2)
         .resolve_scale(y="independent")
@@ -99,15 +105,17 @@ def main(arguments: list[str]) -> int | str:
         return f"{table.name} is not here, so the picture stays as it is"
     with duckdb.connect() as sales, tempfile.TemporaryDirectory() as folder:
         sales.execute("CREATE TABLE sales AS SELECT user, item, ts FROM read_parquet(?)", [str(table)])
-        stream, when = private(sales, Path(folder) / "stream")
+        stream, when = private(sales, Path(folder) / "stream", "correlated")
+        tree, _ = private(sales, Path(folder) / "tree", "tree")
         true = true_counts(sales)
         drawn(stream, when, true).save(picture)
         last = {row["item"]: row for row in stream.release(stream.round).rows}
-        lines = [repr(stream), f"{len(last):,} products in the last release"]
+        shown = f"{len(last):,} products in the last release, {len(tree.release(tree.round)):,} with a binary tree"
+        lines = [repr(stream), shown]
         for item, counts in true.items():
             row = last.get(item)
-            shown = f"{row['count']:,} ({row['low']:,} to {row['high']:,})" if row else "not shown"
-            lines.append(f"{item}: true {counts[-1][1]:,}, private {shown}")
+            private_count = f"{row['count']:,} ({row['low']:,} to {row['high']:,})" if row else "not shown"
+            lines.append(f"{item}: true {counts[-1][1]:,}, private {private_count}")
     sys.stdout.write("\n".join([*lines, ""]))
     return 0
 

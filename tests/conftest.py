@@ -12,8 +12,14 @@ from tests.services import postgres, spark
 
 __all__ = ["missing"]
 
-# A property is about what happens, never about how long it takes.
-settings.register_profile("unlisted", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+# A property is about what happens, never about how long it takes. Mutants are all tried on the same examples.
+settings.register_profile(
+    "unlisted",
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=os.environ.get("UNLISTED_SAME_EXAMPLES") == "1",
+)
 settings.load_profile("unlisted")
 
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 import opendp.prelude as dp
-from scores import Told, answer_lines, counts_of, gaussian_chance, laplace_chance, scores, worth_noise
+from scores import Counts, Told, answer_lines, gaussian_chance, laplace_chance, worth_noise
 
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98)
 """How much of δ the conversion from ρ gets; the rest is the threshold's."""
@@ -79,14 +79,14 @@ def gaussian(epsilon: float, delta: float, items: int) -> tuple[float, int, str]
 
 
 def released(path: str, epsilon: float, delta: float, items: int, runs: int) -> Told:
-    counts, is_top = counts_of(path)
+    table = Counts.read(path)
     told: Told = {}
     for kind, found in (("laplace", laplace), ("gaussian", gaussian)):
         scale, threshold, name = found(epsilon, delta, items)
         chance = laplace_chance if kind == "laplace" else gaussian_chance
-        data = dict(enumerate(worth_noise(counts, chance(scale, threshold))))
+        data = dict(enumerate(worth_noise(table.counts, chance(scale, threshold))))
         noisy = measurement(kind, scale, threshold)
-        told[name] = {"threshold": threshold, **scores((noisy(data) for _ in range(runs)), counts, is_top)}
+        told[name] = {"threshold": threshold, **table.scores(noisy(data) for _ in range(runs))}
     return told
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pipeline_dp as pdp
 from pipeline_dp.partition_selection import create_partition_selection_strategy
-from scores import Told, answer_lines, counts_of, scores, worth_noise
+from scores import Counts, Told, answer_lines, worth_noise
 
 STRATEGIES = {
     "PipelineDP, Laplace threshold": pdp.PartitionSelectionStrategy.LAPLACE_THRESHOLDING,
@@ -26,12 +26,12 @@ def one_run(strategy: Any, counts: list[int]) -> dict[int, float]:
 
 
 def released(path: str, epsilon: float, delta: float, items: int, runs: int) -> Told:
-    counts, is_top = counts_of(path)
+    table = Counts.read(path)
     told: Told = {}
     for name, kind in STRATEGIES.items():
         strategy = create_partition_selection_strategy(kind, epsilon, delta, items, None)
-        near = worth_noise(counts, strategy.probability_of_keep)
-        found = scores((one_run(strategy, near) for _ in range(runs)), counts, is_top)
+        near = worth_noise(table.counts, strategy.probability_of_keep)
+        found = table.scores(one_run(strategy, near) for _ in range(runs))
         told[name] = {"threshold": strategy.threshold, **found}
     return told
 

@@ -9,18 +9,17 @@ Its other two strategies do, and are the ones that PipelineDP uses.
 from __future__ import annotations
 
 from pydp.algorithms.partition_selection import create_truncated_geometric_partition_strategy
-from scores import Told, answer_lines, counts_of, scores, worth_noise
+from scores import Counts, Told, answer_lines, worth_noise
 
 
 def released(path: str, epsilon: float, delta: float, items: int, runs: int) -> Told:
-    counts, is_top = counts_of(path)
+    table = Counts.read(path)
     strategy = create_truncated_geometric_partition_strategy(epsilon, delta, items)
-    near = worth_noise(counts, strategy.probability_of_keep)
-    # A label has no noisy count here; its error is not one of counts and is left out.
+    near = worth_noise(table.counts, strategy.probability_of_keep)
     releases = (
         {place: 0.0 for place, count in enumerate(near) if strategy.should_keep(count)} for _ in range(runs)
     )
-    return {"PyDP, labels only": {**scores(releases, counts, is_top), "error": None}}
+    return {"PyDP, labels only": table.scores(releases, counted=False)}
 
 
 if __name__ == "__main__":

@@ -10,21 +10,67 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow.parquet as pq
 
 Told = dict[str, dict[str, Any]]
-"""By system: what `scores` says of every run, and its threshold if it has one."""
+"""By system: what `Counts.scores` says of every run, and its threshold if it has one."""
 
 UNSEEN = 1 / 5000
 """Of the labels that a run releases, how many it may miss on average because their counts were not given to it."""
 
+TOPS = (20, 100)
+"""Recall is of so many of the labels that most users have."""
 
-def counts_of(path: str) -> tuple[list[int], list[bool]]:
-    """Read the bounded counts, largest first, and which of their labels are among the true top."""
-    table = pq.read_table(path)
-    return table["count"].to_pylist(), table["top"].to_pylist()
+MEASURES = ("released", *(f"recall_{top}" for top in TOPS), "error", "true_error", "top_error")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The counts of labels within a bound, largest first, with the truth beside them.
+
+    `truths` are counts of all users with no bound on anything, `places` are from 0 in the order of those.
+    """
+
+    counts: list[int]
+    truths: list[int]
+    places: list[int]
+
+    @cached_property
+    def largest(self) -> dict[int, int]:
+        """The rows of the true top with their true counts."""
+        return {row: self.truths[row] for row, place in enumerate(self.places) if place < TOPS[-1]}
+
+    @classmethod
+    def read(cls, path: str) -> Counts:
+        """Read what `bounded_tables.bounded` wrote."""
+        table = pq.read_table(path)
+        return cls(*(table[name].to_pylist() for name in ("count", "true_count", "place")))
+
+    def scores(self, releases: Iterable[Mapping[int, float]], *, counted: bool = True) -> dict[str, list[float]]:
+        """Return how many labels each release has (a mapping of row to noisy count), which, and how wrong.
+
+        `error` is the mean distance of what is released from the bounded counts, `true_error` that from the true
+        ones. A release without labels has neither. `top_error` is the mean distance over the true top 100, where a
+        label that is not released counts as 0. What is not counted has no error.
+        """
+        told: dict[str, list[float]] = {name: [] for name in MEASURES}
+        for release in releases:
+            told["released"].append(len(release))
+            for top in TOPS:
+                found = sum(self.places[row] < top for row in release)
+                told[f"recall_{top}"].append(found / min(top, len(self.places)))
+            if release and counted:
+                for name, right in (("error", self.counts), ("true_error", self.truths)):
+                    told[name].append(math.fsum(abs(noisy - right[row]) for row, noisy in release.items()))
+                    told[name][-1] /= len(release)
+            if counted:
+                wrong = (abs(release.get(row, 0.0) - true) for row, true in self.largest.items())
+                told["top_error"].append(math.fsum(wrong) / len(self.largest))
+        return told
 
 
 def worth_noise(counts: list[int], chance: Callable[[int], float]) -> list[int]:
@@ -48,23 +94,6 @@ def laplace_chance(scale: float, threshold: float) -> Callable[[int], float]:
 def gaussian_chance(scale: float, threshold: float) -> Callable[[int], float]:
     """Return about the chance that a count with Gaussian noise, discrete or not, reaches a threshold."""
     return lambda count: math.erfc((threshold - count - 1) / (scale * math.sqrt(2))) / 2
-
-
-def scores(
-    releases: Iterable[Mapping[int, float]], counts: list[int], is_top: list[bool]
-) -> dict[str, list[float]]:
-    """Return, of each release (label's place to noisy count), how many labels, how much of the top, how wrong.
-
-    A release without labels has no error.
-    """
-    told: dict[str, list[float]] = {"released": [], "recall": [], "error": []}
-    for release in releases:
-        told["released"].append(len(release))
-        told["recall"].append(sum(is_top[place] for place in release) / max(1, sum(is_top)))
-        if release:
-            wrong = [abs(noisy - counts[place]) for place, noisy in release.items()]
-            told["error"].append(sum(wrong) / len(wrong))
-    return told
 
 
 def answer_lines(answer: Callable[[str, float, float, int, int], Told]) -> None:

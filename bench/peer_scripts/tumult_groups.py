@@ -19,7 +19,7 @@ import tempfile
 from functools import partial
 from typing import Any
 
-from scores import Told, answer_lines, counts_of, laplace_chance, scores, worth_noise
+from scores import Counts, Told, answer_lines, laplace_chance, worth_noise
 
 os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers must be of this environment too
 
@@ -88,14 +88,14 @@ def by_run(rows: list[Any], runs: int) -> list[dict[int, float]]:
 
 
 def released(spark: SparkSession, path: str, epsilon: float, delta: float, items: int, runs: int) -> Told:
-    counts, is_top = counts_of(path)
-    asked, total = Asked(spark, counts, items, runs), ApproxDPBudget(epsilon, delta)
+    table = Counts.read(path)
+    asked, total = Asked(spark, table.counts, items, runs), ApproxDPBudget(epsilon, delta)
     threshold, _, labels = asked.groups(1, total)
-    alone = scores(by_run(labels.collect(), runs), counts, is_top)
+    alone = table.scores(by_run(labels.collect(), runs), counted=False)
     half_threshold, session, labels = asked.groups(2, total)
-    with_counts = scores(by_run(counted(session, labels), runs), counts, is_top)
+    with_counts = table.scores(by_run(counted(session, labels), runs))
     return {
-        "Tumult Analytics, labels only": {"threshold": threshold, **alone, "error": None},
+        "Tumult Analytics, labels only": {"threshold": threshold, **alone},
         "Tumult Analytics, labels then counts": {"threshold": half_threshold, **with_counts},
     }
 

@@ -43,6 +43,8 @@ def write(measured: Mapping[str, Points], exponent: Exponent) -> None:
         parts["postgres"] = _postgres(measured["postgres"])
     if "spark" in measured:
         parts["spark"] = _spark(measured["spark"], exponent)
+    if "spark_streams" in measured:
+        parts["spark_streams"] = _spark_streams(measured["spark_streams"])
     for path in PAGES:
         page = path.read_text(encoding="utf-8")
         path.write_text(PART.sub(lambda found: _renewed(found, parts), page), encoding="utf-8")
@@ -115,6 +117,21 @@ def _spark(points: Points, exponent: Exponent) -> str:
         f"{power:.2f} of the rows between the three largest."
     )
     return "\n".join([*lines, "", said])
+
+
+def _spark_streams(points: Points) -> str:
+    head = "| | rows | processor time in the cluster | in the driver's Python | bytes to the driver |"
+    return "\n".join(
+        [
+            head,
+            "|---|---:|---:|---:|---:|",
+            *(
+                f"| {one['what']} | {one['at']:,} | {one['processor_seconds']:.1f} s "
+                f"| {one['driver_seconds']:.1f} s | {one['collected_bytes'] / 1e3:,.0f} kB |"
+                for one in points
+            ),
+        ]
+    )
 
 
 def _draw(sweeps: Mapping[str, Points], exponent: Exponent) -> None:

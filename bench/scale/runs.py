@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.scale.rows import Rows
 
-from unlisted.tables.engines.duckdb.engine import MEMORY_LIMIT
+from unlisted.tables.engines.duckdb.databases import MEMORY_LIMIT
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "docs" / "data" / "scaling.json"

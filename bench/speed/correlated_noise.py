@@ -11,9 +11,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from unlisted.mechanisms.continual.correlated_noise import KeyedRecursion
-from unlisted.mechanisms.continual.recursion import Recursion
-from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
+from unlisted.mechanisms.continual.correlated.noise import KeyedRecursion
+from unlisted.mechanisms.continual.correlated.recursion import Recursion
+from unlisted.mechanisms.continual.correlated.wide_gaussian import WideGaussian
 from unlisted.noise.keyed import NoiseKey
 
 LABELS, ROUNDS, TIMES = 1_000_000, 8760, 5

@@ -28,7 +28,7 @@ from unlisted.ledger.account import Account
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import entries
 from unlisted.privacy.guarantee import Budget, Guarantee
-from unlisted.query.charging import Bill
+from unlisted.query.charging import Charge
 
 CLIENTS = 16
 PAIRS = 160
@@ -57,7 +57,7 @@ def pay(account: Account) -> None:
     """Reserve, deliver at once, settle: a new question each time."""
     question = f"question {next(_names)}"
     source = f"{account.dataset}.parquet"
-    account.pay(Bill(CEILING, question, "user", "add_remove", source), lambda: (RELEASE, USED))
+    account.pay(Charge(CEILING, question, "user", "add_remove", source), lambda: (RELEASE, USED))
 
 
 def by_clients(work: list[Callable[[], object]]) -> Callable[[], None]:
@@ -115,7 +115,7 @@ def _fill(ledger: Ledger, account: Account, size: int) -> None:
                 {
                     "dataset": account.dataset,
                     "number": number,
-                    "kind": "settled",
+                    "kind": "settled" if number % 2 else "reserved",
                     "time": "2026-01-01T00:00:00.000000+00:00",
                     "account": account.name,
                     "reservation": number - 1,

@@ -16,8 +16,8 @@ from bench.measure import Side, Target, interleaved, print_header, print_table, 
 from bench.peers import OPENDP, PIPELINEDP
 
 from unlisted.noise.bits import fresh_bits
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.law import ExactLaw
 
 SCALES = (10, 100, 1000)

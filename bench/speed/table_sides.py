@@ -37,6 +37,18 @@ def histogram() -> Work:
     return work
 
 
+def find() -> Work:
+    import duckdb  # noqa: F401 - `unlisted` imports it with the first table, which would be timed
+
+    import unlisted as ul
+
+    def work(path: str) -> int:
+        rows = ul.table(path, user="user")
+        return len(rows.histogram("item", budget=ul.Budget(epsilon=EPSILON, delta=DELTA)).run().to_arrow())
+
+    return work
+
+
 def top() -> Work:
     import duckdb  # noqa: F401 - `unlisted` imports it with the first table, which would be timed
 
@@ -51,6 +63,10 @@ def top() -> Work:
 
 
 def plain_histogram() -> Work:
+    return _asked_of_duckdb(_PLAIN)
+
+
+def plain_find() -> Work:
     return _asked_of_duckdb(_PLAIN)
 
 
@@ -69,7 +85,7 @@ def _asked_of_duckdb(query: str) -> Work:
     return work
 
 
-SIDES = {made.__name__: made for made in (histogram, plain_histogram, top, plain_top)}
+SIDES = {made.__name__: made for made in (histogram, plain_histogram, find, plain_find, top, plain_top)}
 
 _KIBIBYTE = 1 if sys.platform == "darwin" else 1024
 """What `ru_maxrss` counts in: bytes on macOS, kibibytes elsewhere."""

@@ -82,10 +82,10 @@ def print_sides(took: Mapping[str, Whole], base: str) -> None:
     print_table(("", "wall", "processor", "wall ratio", "processor ratio", "peak memory"), rows)
 
 
-def against_plain(what: str, workloads: Sequence[Workload], bound: float) -> None:
+def against_plain(what: str, workloads: Sequence[Workload], bound: float, rounds: int = ROUNDS) -> None:
     """Compare an answer with DuckDB's plain one; the target is for W2, where starting up no longer counts."""
     for workload in workloads:
-        took = told({"plain": side(f"plain_{what}", workload), OURS: side(what, workload)}, ROUNDS)
+        took = told({"plain": side(f"plain_{what}", workload), OURS: side(what, workload)}, rounds)
         print(f"{workload.name}: {workload.rows:,} rows, {workload.users:,} users")
         print_sides(took, "plain")
         if workload is W2:

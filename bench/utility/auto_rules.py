@@ -153,7 +153,7 @@ def _histograms(rows: Rows, budget: ul.Budget, runs: int) -> Iterable[dict[str, 
 def _histogram(rows: Rows, items: int, budget: ul.Budget) -> dict[str, Any]:
     counts, one = counts_of(rows.name, items), Sensitivity(items)
     assert counts is not None  # the table is here
-    usual = ThresholdHistogram.for_budget(budget, one).mechanism.with_coin(budget)
+    usual = ThresholdHistogram.for_budget(budget, one).mechanism.with_randomized_threshold(budget)
     ends = TruncatedHistogram.for_budget(budget, one).mechanism
     sides = {"threshold": sides_of_histogram(usual), "truncated": sides_of_truncated(ends)}
     expected = {way: counts.expected(one) for way, one in sides.items()}
@@ -177,7 +177,7 @@ def _labels(rows: Rows, budget: ul.Budget, runs: int) -> Iterable[dict[str, Any]
 def _labels_at(rows: Rows, items: int, budget: ul.Budget, runs: int) -> dict[str, Any]:
     counts, one = counts_of(rows.name, items), Sensitivity(items)
     assert counts is not None  # the table is here
-    usual = ThresholdHistogram.for_budget(budget, one).mechanism.with_coin(budget)
+    usual = ThresholdHistogram.for_budget(budget, one).mechanism.with_randomized_threshold(budget)
     optimal = OptimalLabels.for_budget(budget, one).mechanism
     weighted = labels_for_budget(budget, Weighing(items), "weighted").mechanism
     # A declared bound says how many items users have, so it is tried on users who have no more.

@@ -19,12 +19,12 @@ from bench.measure import print_header
 from bench.utility.bounded_tables import TABLES, bounded
 from numpy.typing import NDArray
 
-from unlisted.mechanisms.boundary_coin import COIN_BITS
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
+from unlisted.mechanisms.randomized_threshold import SHARE_BITS
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.gaussian_tails import tail_about
+from unlisted.noise.gaussian.tails import tail_about
 from unlisted.noise.law import Law
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.sensitivity import Sensitivity
@@ -53,13 +53,13 @@ class Side:
 
 
 def sides_of_histogram(mechanism: ThresholdHistogram) -> list[Side]:
-    masses, lowered = _masses(mechanism.law), mechanism.lowered / 2**COIN_BITS
+    masses, lowered = _masses(mechanism.law), mechanism.lowered / 2**SHARE_BITS
     sides = [Side(1 - lowered, masses, mechanism.threshold)]
     return [*sides, Side(lowered, masses, mechanism.threshold - 1)] if lowered else sides
 
 
 def sides_of_truncated(mechanism: TruncatedHistogram) -> list[Side]:
-    share, b = mechanism.narrowed / 2**COIN_BITS, float(mechanism.scale)
+    share, b = mechanism.narrowed / 2**SHARE_BITS, float(mechanism.scale)
     return [
         Side(chance, _normalised(np.exp(-np.abs(np.arange(-reach, reach + 1)) / b)), threshold)
         for chance, reach, threshold in (
@@ -130,7 +130,11 @@ def row(counts: Counts, bound: int, budget: Budget) -> str:
     today = ThresholdHistogram.for_budget(budget, users).mechanism
     truncated = TruncatedHistogram.for_budget(budget, users).mechanism
     optimal = OptimalLabels.for_budget(budget, users).mechanism
-    ways = (sides_of_histogram(today), sides_of_histogram(today.with_coin(budget)), sides_of_truncated(truncated))
+    ways = (
+        sides_of_histogram(today),
+        sides_of_histogram(today.with_randomized_threshold(budget)),
+        sides_of_truncated(truncated),
+    )
     cells = [f"{labels:,.1f}, ±{error:.2f}" for labels, error in map(counts.expected, ways)]
     best = counts.chosen(lambda count: float(optimal.chance(count)))
     return f"| {counts.name} | {bound} | {' | '.join(cells)} | {best:,.1f} |"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unlisted.mechanisms.boundary_coin import share_of
+from unlisted.mechanisms.randomized_threshold import share_of
 from unlisted.noise import intervals
 from unlisted.privacy.guarantee import Budget
 from unlisted.query.planner import plan_of

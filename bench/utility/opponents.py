@@ -23,6 +23,8 @@ class Opponent:
     peer: Peer
     script: str
     package: str
+    documented: int
+    """The bound on items of a user in the example of its documentation that is nearest to this question."""
     runs: int | None = None
     """How many runs it gets at most; one that is given fewer is also asked at one budget only."""
 
@@ -60,8 +62,11 @@ def _started(opponent: Opponent) -> tuple[subprocess.Popen[str], Any]:
 
 
 OPPONENTS = {
-    "OpenDP": Opponent(OPENDP, "opendp_threshold.py", "opendp"),
-    "PipelineDP": Opponent(PIPELINEDP, "pipelinedp_threshold.py", "pipeline-dp"),
-    "PyDP": Opponent(PIPELINEDP, "pydp_labels.py", "python-dp"),
-    "Tumult Analytics": Opponent(TUMULT, "tumult_groups.py", "tmlt.analytics", runs=5),
+    # Its guide to identifier truncation keeps ten rows of each user.
+    "OpenDP": Opponent(OPENDP, "opendp_threshold.py", "opendp", 10),
+    # All its examples on films bound a viewer to two; PyDP is the library underneath.
+    "PipelineDP": Opponent(PIPELINEDP, "pipelinedp_threshold.py", "pipeline-dp", 2),
+    "PyDP": Opponent(PIPELINEDP, "pydp_labels.py", "python-dp", 2),
+    # Its tutorial counts the readers of a book with five books of each, and rows with twenty of each.
+    "Tumult Analytics": Opponent(TUMULT, "tumult_groups.py", "tmlt.analytics", 5, runs=5),
 }

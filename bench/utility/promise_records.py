@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
 
+from bench.peer_scripts.scores import MEASURES
 from bench.utility.bounded_tables import TABLES, Rows
 
 SIDES = ("unlisted", "OpenDP", "PipelineDP", "PyDP", "Tumult Analytics")
 """Who is compared, in the order of the reports. A system's name begins with one of these and a comma."""
+
+BUDGETS = (("0.5", "1e-6"), ("0.5", "1e-8"), ("1", "1e-6"), ("1", "1e-8"), ("3", "1e-8"))
+"""The (ε, δ) at which they are."""
+
+BOUNDS = (1, 2, 3, 5, 10, 50)
+"""The bounds on the items of a user at which they are."""
+
+NO_BOUND = "none"
+"""The bound of a question that asks for none."""
 
 T_95 = {20: 2.093, 10: 2.262, 5: 2.776, 3: 4.303, 2: 12.706}
 """Student's 97.5 % quantile for the mean of so many runs; above 20 the one of 20 is on the safe side."""
@@ -19,12 +29,17 @@ T_95 = {20: 2.093, 10: 2.262, 5: 2.776, 3: 4.303, 2: 12.706}
 
 @dataclass(frozen=True)
 class Setting:
-    """One cell of the comparison."""
+    """One cell of the comparison; without a bound, whoever is asked chooses how much a user may matter."""
 
     rows: Rows
     epsilon: str
     delta: str
-    items_per_user: int
+    items_per_user: int | None
+
+    @property
+    def bound(self) -> str:
+        """The bound as it stands in the file."""
+        return NO_BOUND if self.items_per_user is None else str(self.items_per_user)
 
 
 Interval = tuple[float, float]
@@ -48,9 +63,15 @@ class Score:
     setting: Setting
     runs: int
     threshold: float | None
-    released: Interval
-    recall: Interval
-    error: Interval | None
+    measured: Mapping[str, Interval]
+    """By measure, those that there are."""
+
+    @classmethod
+    def of(cls, system: str, version: str, setting: Setting, told: Mapping[str, list[float]]) -> Score:
+        """Make one of what a side said of its runs. Fewer than two values are no measurement."""
+        found = {name: interval(told[name]) for name in MEASURES if len(told[name]) > 1}
+        threshold: float | None = told.get("threshold")  # type: ignore[assignment] - one number beside the lists
+        return cls(system, version, setting, len(told["released"]), threshold, found)
 
     @property
     def side(self) -> str:
@@ -63,13 +84,14 @@ class Score:
             "table": self.setting.rows.name,
             "epsilon": self.setting.epsilon,
             "delta": self.setting.delta,
-            "items_per_user": str(self.setting.items_per_user),
+            "items_per_user": self.setting.bound,
             "system": self.system,
             "version": self.version,
             "runs": str(self.runs),
             "threshold": "" if self.threshold is None else f"{self.threshold:.6g}",
         }
-        for name, pair in (("released", self.released), ("recall", self.recall), ("error", self.error)):
+        for name in MEASURES:
+            pair = self.measured.get(name)
             cells[name], cells[f"{name}_half_width"] = ("", "") if pair is None else (f"{x:.6g}" for x in pair)
         return cells
 
@@ -94,22 +116,23 @@ def write(path: Path, found: Iterable[Score]) -> None:
         writer.writerows(rows)
 
 
-def cell(row: dict[str, str]) -> tuple[str, str, str, str]:
-    """Return which cell a row is of."""
-    return row["table"], row["epsilon"], row["delta"], row["items_per_user"]
+def question(row: Mapping[str, str]) -> tuple[str, str, str]:
+    """Return which table and budget a row is about: what everybody is asked."""
+    return row["table"], row["epsilon"], row["delta"]
 
 
-def _part(row: dict[str, str]) -> tuple[str, ...]:
-    return *cell(row), row["system"].split(",")[0]
+def side_of(row: Mapping[str, str]) -> str:
+    """Return whose system a row is of."""
+    return row["system"].split(",")[0]
 
 
-def _place(row: dict[str, str]) -> tuple[float, ...]:
-    """Order by table, budget, bound and side; within a side as its script said."""
+def _part(row: Mapping[str, str]) -> tuple[str, ...]:
+    return *question(row), row["items_per_user"], side_of(row)
+
+
+def _place(row: Mapping[str, str]) -> tuple[float, ...]:
+    """Order by table, budget, bound and side; within a side as its script said. No bound comes first."""
     tables = [rows.name for rows in TABLES]
     budget = (float(row["epsilon"]), -float(row["delta"]))
-    return (
-        tables.index(row["table"]),
-        *budget,
-        int(row["items_per_user"]),
-        SIDES.index(row["system"].split(",")[0]),
-    )
+    bound = 0 if row["items_per_user"] == NO_BOUND else int(row["items_per_user"])
+    return tables.index(row["table"]), *budget, bound, SIDES.index(side_of(row))

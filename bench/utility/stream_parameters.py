@@ -1,4 +1,4 @@
-"""The search that found the parameters of correlated noise shipped in `mechanisms/continual/recursion.py`.
+"""The search that found the parameters of correlated noise in `mechanisms/continual/correlated/recursion.py`.
 
 `python bench/utility/stream_parameters.py` prints one line for each power of two from 4 to 2^20, as the module has
 them, with what they lose against the square root of the matrix of prefix sums. It takes about five minutes.

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
-from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
-from unlisted.mechanisms.continual.correlated_price import class_of, response
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
+from unlisted.mechanisms.continual.correlated.histogram import CorrelatedHistogram
+from unlisted.mechanisms.continual.correlated.price import class_of, response
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.sensitivity import Sensitivity
 

@@ -3,7 +3,7 @@
 A release is bounded counts, exact noise, and a price whose ceiling is reserved before the noise is drawn.
 
     errors       every refusal a caller can meet
-    privacy/     what is promised: guarantees, conversions, calibration
+    privacy/     guarantees, conversions, calibration
     noise/       exact integer noise, and the one door for randomness
     counts/      what tables and mechanisms share: labels, bounded counts, weights
     mechanisms/  one idea a file, its proof beside it
@@ -12,7 +12,7 @@ A release is bounded counts, exact noise, and a price whose ceiling is reserved 
     query/       from a question to a plan, and from a plan to a release
     ledger/      the durable budget: accounts, immutable entries, balance as a fold
     streams/     a running histogram that survives anything
-    audit/       does it keep its promise? the lemma executed, and attacks
+    audit/       do the guarantees hold? the lemma executed, and attacks
     demo/        a table of invented people
     server/      many analysts over HTTP, one shared budget
     cli/         one verb a file
@@ -37,7 +37,7 @@ from unlisted.errors import (
     UnlistedError,
 )
 from unlisted.ledger.terms import ResultsBudget
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
 from unlisted.mechanisms.mechanism import (
     Accuracy,
     AllCounts,
@@ -51,8 +51,8 @@ from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.law import Law
 from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
@@ -63,9 +63,16 @@ from unlisted.release.release import Release
 
 if _typing.TYPE_CHECKING:
     from unlisted.ledger.ledger import Ledger
+    from unlisted.query.counts_elsewhere import counting_sql, read_counts
+    from unlisted.query.project_file import dataset
     from unlisted.query.remote_table import connect
+    from unlisted.query.session import Session
+    from unlisted.query.smallest_epsilon import smallest_epsilon
+    from unlisted.release.compare import Comparison, compare
+    from unlisted.streams.folder import ExposedKeyWarning
     from unlisted.streams.question import EventLevelWarning
     from unlisted.streams.stream import Stream
+    from unlisted.tables.checking import check
 
 __version__ = "0.1.0"
 
@@ -79,11 +86,13 @@ __all__ = [
     "BudgetRefusedError",
     "CannotAnswerError",
     "ChargedFailureError",
+    "Comparison",
     "Description",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "EpsilonDelta",
     "EventLevelWarning",
+    "ExposedKeyWarning",
     "FrozenError",
     "Guarantee",
     "InvalidArgumentError",
@@ -103,6 +112,7 @@ __all__ = [
     "ResultsBudget",
     "RunningHistogram",
     "Sensitivity",
+    "Session",
     "Stream",
     "StreamError",
     "ThresholdHistogram",
@@ -111,17 +121,32 @@ __all__ = [
     "UncertainError",
     "UnlistedError",
     "Weights",
+    "check",
+    "compare",
     "connect",
+    "counting_sql",
     "counts",
+    "dataset",
+    "read_counts",
+    "smallest_epsilon",
     "table",
 ]
 
 
 _LATER = {
+    "Comparison": "unlisted.release.compare",
     "EventLevelWarning": "unlisted.streams.question",
+    "ExposedKeyWarning": "unlisted.streams.folder",
     "Ledger": "unlisted.ledger",
+    "Session": "unlisted.query.session",
     "Stream": "unlisted.streams.stream",
+    "check": "unlisted.tables.checking",
+    "compare": "unlisted.release.compare",
     "connect": "unlisted.query.remote_table",
+    "counting_sql": "unlisted.query.counts_elsewhere",
+    "dataset": "unlisted.query.project_file",
+    "read_counts": "unlisted.query.counts_elsewhere",
+    "smallest_epsilon": "unlisted.query.smallest_epsilon",
 }
 """What most programs never touch, or what needs an extra: imported on first use."""
 

@@ -8,6 +8,7 @@ A message never quotes data: it speaks of arguments, columns and budgets, which 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from numbers import Number
 from typing import Any
@@ -35,6 +36,9 @@ class UnlistedError(Exception):
 class InvalidArgumentError(UnlistedError, ValueError):
     """An argument is outside its allowed range. Nothing was touched and nothing was charged."""
 
+    problems: tuple[InvalidArgumentError, ...] = ()
+    """Where several arguments are wrong, each of them."""
+
     def __init__(self, argument: str, value: object, allowed: str, hint: str = "") -> None:
         self.argument = argument
         self.value = value
@@ -44,6 +48,17 @@ class InvalidArgumentError(UnlistedError, ValueError):
         wrong = "is missing" if is_missing else f"= {_shown(value)} is not allowed"
         message = f"{argument} {wrong}: it must be {allowed}."
         super().__init__(f"{message} {hint}" if hint else message)
+
+    @staticmethod
+    def together(problems: Sequence[InvalidArgumentError]) -> InvalidArgumentError:
+        """Return one refusal that says all of them; its `argument` is that of the first."""
+        first = problems[0]
+        if len(problems) == 1:
+            return first
+        both = InvalidArgumentError(first.argument, first.value, first.allowed, first.hint)
+        both.args = ("\n".join(map(str, problems)),)
+        both.problems = tuple(problems)
+        return both
 
 
 class InvalidCountsError(UnlistedError, ValueError):

@@ -17,11 +17,13 @@ OPENS_THE_DOOR = {"noise/bits.py", "noise/keyed.py"}
 """May ask the operating system for the bits of noise."""
 
 NAMES_THINGS = {
+    "ledger/heartbeat.py": "names of processes",
     "cli/output.py": "names of files that are renamed once they are complete",
     "query/remote_table.py": "idempotency keys: names of requests",
     "server/console/ask.py": "idempotency keys: names of requests",
-    "server/console/sessions.py": "secrets of sessions and forms",
+    "server/console/sessions.py": "secrets of sessions and forms, names of notes",
     "server/auth.py": "keys that are shown once and kept hashed",
+    "server/sign_on/people.py": "sessions, and what a sign-in must bring back",
     "tables/engines/spark.py": "names of temporary views in a session that others use too",
 }
 """May ask the operating system for bits that are names or passwords and never noise, with the reason."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +13,12 @@ import pytest
 from tests.audit.repeatable import repeatable
 from tests.statistical.goodness import accepts, g_test, rejects, same_law_test
 
-from unlisted.audit.laws.histograms import threshold_histogram_law, top_histogram_law, top_k_law
+from unlisted.audit.laws.histograms import (
+    threshold_histogram_law,
+    top_histogram_law,
+    top_k_law,
+    truncated_histogram_law,
+)
 from unlisted.audit.laws.output_law import OutputLaw
 from unlisted.audit.laws.streams import running_histogram_law
 from unlisted.audit.subject import Batch
@@ -21,17 +27,19 @@ from unlisted.audit.subjects.batches import (
     threshold_histogram_batch,
     top_histogram_batch,
     top_k_batch,
+    truncated_histogram_batch,
 )
 from unlisted.audit.subjects.histograms import ranking_of, rows_of
 from unlisted.audit.subjects.labels import optimal_batch, optimal_law
 from unlisted.counts.bounded_counts import BoundedCounts
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.sensitivity import Sensitivity
 
@@ -42,6 +50,7 @@ ROUNDS = ({"soup": 3}, {}, {"soup": 2})
 PLAIN, MANY = 1500, 200_000
 
 HISTOGRAMS = ThresholdHistogram(LAPLACE, 4, ONE)
+ENDING = TruncatedHistogram(Fraction(1), Fraction("0.05"), ONE)
 TOPS = TopHistogram(GAUSSIAN, 4, 2, ONE)
 RANKINGS = TopK.at(Ranking(3, 2, ONE), epsilon=1, delta="0.05")
 ALL_RANKED = TopK.at(Ranking(2, None, ONE), epsilon=1, delta="0.05")
@@ -81,6 +90,18 @@ def on_rounds(mechanism: RunningHistogram, *, law: bool = True) -> Case:
 CASES = {
     "threshold histogram": lambda: on_counts(
         HISTOGRAMS, threshold_histogram_batch, threshold_histogram_law, rows_of
+    ),
+    "threshold histogram with a coin": lambda: on_counts(
+        replace(HISTOGRAMS, lowered=2**63), threshold_histogram_batch, threshold_histogram_law, rows_of
+    ),
+    "histogram whose noise ends": lambda: on_counts(
+        ENDING, truncated_histogram_batch, truncated_histogram_law, rows_of
+    ),
+    "top histogram with a coin": lambda: on_counts(
+        replace(TOPS, lowered=2**63),
+        top_histogram_batch,
+        top_histogram_law,
+        lambda answer: (answer.noisy_threshold, rows_of(answer)),
     ),
     "top histogram": lambda: on_counts(
         TOPS, top_histogram_batch, top_histogram_law, lambda answer: (answer.noisy_threshold, rows_of(answer))

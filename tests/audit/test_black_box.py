@@ -13,8 +13,8 @@ from unlisted.audit.black_box import BlackBox, Evidence, black_box
 from unlisted.audit.events import WHOLE, Event
 from unlisted.audit.subject import Pair, Subject
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.law import Law
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 

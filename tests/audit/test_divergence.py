@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from unlisted.audit.divergence import Likelihoods, LossLaw, grid, hockey_stick
 from unlisted.audit.laws.noise import noise_law
 from unlisted.audit.laws.output_law import OutputLaw
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 
 FINE = 0.0005
 
@@ -117,6 +117,6 @@ def test_what_is_missing_widens_the_bracket() -> None:
 def test_outcomes_that_one_side_never_has_stay_at_every_epsilon() -> None:
     one = OutputLaw.exactly({"hidden": Fraction(99, 100), "shown": Fraction(1, 100)})
     pair = Likelihoods.of(one, OutputLaw.exactly({"hidden": Fraction(1)}))
-    assert pair.escape == Decimal("0.01")
+    assert pair.failure == Decimal("0.01")
     assert [float(bound) for bound in hockey_stick(pair, Fraction(50))] == pytest.approx([0.01, 0.01])
-    assert pair.mirrored().escape == 0
+    assert pair.mirrored().failure == 0

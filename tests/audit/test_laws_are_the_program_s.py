@@ -11,20 +11,26 @@ import pytest
 from tests.fixtures.known_bits import KnownBits
 from tests.statistical.goodness import Verdict, g_test
 
-from unlisted.audit.laws.histograms import threshold_histogram_law, top_histogram_law, top_k_law
+from unlisted.audit.laws.histograms import (
+    threshold_histogram_law,
+    top_histogram_law,
+    top_k_law,
+    truncated_histogram_law,
+)
 from unlisted.audit.laws.output_law import OutputLaw
 from unlisted.audit.laws.streams import running_histogram_law
 from unlisted.audit.subject import BOTTOM
 from unlisted.audit.subjects.histograms import ranking_of, rows_of
 from unlisted.audit.subjects.interactions import Interaction, interaction_subject
 from unlisted.counts.bounded_counts import BoundedCounts
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.sensitivity import Sensitivity
 
@@ -36,8 +42,8 @@ RUNS = 800
 Case = tuple[Callable[[Any, int], Any], Callable[[Any], OutputLaw], Any, Any]
 
 
-def histogram() -> Case:
-    mechanism = ThresholdHistogram(LAPLACE, 3, ONE)
+def histogram(lowered: int = 0) -> Case:
+    mechanism = ThresholdHistogram(LAPLACE, 3, ONE, lowered=lowered)
     bits = KnownBits("histogram")
     counted = lambda data: BoundedCounts.from_dict(data, ONE)  # noqa: E731
     return (
@@ -48,8 +54,19 @@ def histogram() -> Case:
     )
 
 
-def top_histogram() -> Case:
-    mechanism = TopHistogram(GAUSSIAN, 1, 2, ONE)
+def truncated() -> Case:
+    mechanism = TruncatedHistogram(Fraction(1), Fraction("0.1"), ONE)
+    bits = KnownBits("truncated")
+    return (
+        lambda data, _: rows_of(mechanism.release(BoundedCounts.from_dict(data, ONE), bits)),
+        lambda data: truncated_histogram_law(mechanism, data),
+        {"a": 3, "b": 2},
+        {"a": 3, "b": 3},
+    )
+
+
+def top_histogram(threshold: int = 1, lowered: int = 0) -> Case:
+    mechanism = TopHistogram(GAUSSIAN, threshold, 2, ONE, lowered=lowered)
     bits = KnownBits("top histogram")
 
     def run(data: Any, _: int) -> Any:
@@ -86,7 +103,10 @@ def stream(**course: Any) -> Case:
 
 CASES = {
     "histogram": histogram,
+    "histogram with a coin": lambda: histogram(lowered=2**63),
+    "histogram whose noise ends": truncated,
     "top histogram": top_histogram,
+    "top histogram with a coin": lambda: top_histogram(2, lowered=2**63),
     "ranking": lambda: ranking(Ranking(2, 2, ONE)),
     "ranking with counts": lambda: ranking(Ranking(2, None, ONE), GAUSSIAN),
     "stream": stream,

@@ -16,12 +16,12 @@ from unlisted.audit.laws.histograms import threshold_histogram_law, top_histogra
 from unlisted.audit.laws.output_law import OutputLaw, decimal_up
 from unlisted.audit.laws.streams import running_histogram_law
 from unlisted.audit.lemma import PairFinding, Verdict, best_loss, examine, good_parts
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
 
@@ -117,7 +117,7 @@ def test_a_label_that_vanishes_and_reappears() -> None:
     reappears = (({"a": 1}, {}, {"a": 4}), ({}, {}, {"a": 4}))
     finding = found(running_histogram_law, mechanism, reappears, mechanism.guarantee())
     assert finding.verdict is Verdict.holds
-    assert float(finding.escape) > 0.25 * float(mechanism.guarantee().delta)
+    assert float(finding.failure) > 0.25 * float(mechanism.guarantee().delta)
 
 
 def test_a_law_that_says_too_little_proves_nothing() -> None:
@@ -175,7 +175,7 @@ def test_good_parts_are_parts(left: list[int], right: list[int], delta: Fraction
     pair = Likelihoods.of(OutputLaw.exactly(p), OutputLaw.exactly(q))
     parts = good_parts(pair, decimal_up(delta))
     if parts is None:
-        assert max(pair.escape, pair.mirrored().escape) > float(delta) * 0.999
+        assert max(pair.failure, pair.mirrored().failure) > float(delta) * 0.999
         return
     for one in parts:
         mass = float(np.exp(one.log_masses).sum())

@@ -10,8 +10,8 @@ import pytest
 
 from unlisted.audit.laws.noise import NEGLIGIBLE, noise_law
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 
 OURS = [
     DiscreteLaplace(Fraction(1, 3)),

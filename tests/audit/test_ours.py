@@ -20,7 +20,7 @@ TRIALS = 20_000
 
 def with_less(subject: Subject, audited: ExactAudit) -> Subject:
     """Return the same mechanism with nine tenths of its δ, on the pair that uses most of it."""
-    worst, _ = max(audited.findings, key=lambda found: found[1].escape)
+    worst, _ = max(audited.findings, key=lambda found: found[1].failure)
     claim = Guarantee(subject.claim.rho, subject.claim.delta * Fraction(9, 10))
     return replace(subject, claim=claim, pairs=lambda: [worst])
 

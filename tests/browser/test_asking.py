@@ -10,7 +10,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from playwright.sync_api import expect
 from tests.browser.visitor import KINDS, Visitor, download
+from tests.server.running import wait_until
 
 Open = Callable[..., Visitor]
 
@@ -25,7 +27,7 @@ def test_the_cost_is_shown_before_anything_is_spent(kind: str, visitor: Open) ->
     assert "ρ, at most" in shown
     assert "Left after it: ρ = " in shown
     assert "for a chance of 95 %" in shown
-    assert window.page.locator("#preview svg.chart").count() == 1
+    expect(window.page.locator("#preview svg.chart:visible")).to_have_count(1)  # once the style sheet is there
     assert window.page.locator("#where").input_value() == "device = 'phone'"
     assert window.site.charged() == before
 
@@ -111,7 +113,7 @@ def test_values_alone_are_asked_for_and_taken_home(kind: str, visitor: Open) -> 
     assert "of 12 items each" in window.text("#preview")
     assert "no other item" in window.text("#preview")
     assert "±" not in window.text("#preview")
-    assert window.page.locator("#preview svg.chart").count() == 1
+    expect(window.page.locator("#preview svg.chart:visible")).to_have_count(1)  # once the style sheet is there
     window.keep_picture(f"ask-values-{kind}")
     window.pay()
     assert "Values of query" in window.text("h1")
@@ -203,3 +205,20 @@ def test_an_empty_table_is_an_answer_like_any_other(visitor: Open) -> None:
     window.pay()
     assert "No value came out" in window.text()
     assert "What is missing, and why" in window.text()
+
+
+@pytest.mark.parametrize("kind", ["light", "no-script"])
+def test_an_accuracy_is_said_and_its_epsilon_found(kind: str, visitor: Open) -> None:
+    window = visitor(**KINDS[kind]).sign_in()
+    before = window.site.charged()
+    window.go("/datasets/searches/ask")
+    window.page.get_by_text("Say the accuracy").click()
+    window.page.locator("#appears_at").fill("60")
+    window.page.get_by_role("button", name="Find the smallest ε").click()
+    wait_until(lambda: window.page.locator("#epsilon").input_value() != "1")
+    assert float(window.page.locator("#epsilon").input_value()) > 0
+    assert window.page.locator("#appears_at").input_value() == "60"
+    if kind == "light":
+        assert window.page.get_by_role("slider").count() == 2
+        assert window.barriers() == []
+    assert window.site.charged() == before

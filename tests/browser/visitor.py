@@ -7,7 +7,7 @@ from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
 from tests.browser.service import Site
-from tests.server.running import PATIENCE_SECONDS
+from tests.server.running import PATIENCE_SECONDS, wait_until
 
 PICTURES = Path(__file__).parents[2] / "artefacts" / "browser"
 
@@ -56,6 +56,7 @@ class Visitor:
         for name, value in fields.items():
             self.page.locator(f"#{name}").fill(value)
         self.page.get_by_role("button", name="Preview").click()
+        self.page.wait_for_load_state("load")  # with its style sheet, which decides what is seen
 
     def pay(self) -> None:
         """Spend."""
@@ -80,6 +81,9 @@ class Visitor:
 
     def barriers(self) -> list[str]:
         """Return what keeps people with other eyes, ears or hands out, as axe finds it."""
+        # What is busy is drawn pale, until it is there.
+        drawn = "!document.querySelector('[aria-busy=true]') && document.getAnimations().length === 0"
+        wait_until(lambda: self.page.evaluate(drawn))
         found = Axe().run(self.page).response["violations"]
         return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
 

@@ -48,9 +48,7 @@ def _words(url: str) -> tuple[object, ...]:
 
 def test_a_frozen_account_is_refused_with_three(frozen: str, rows: Path) -> None:
     told = refused("top", rows, *_words(frozen), "-k", 5, code=3)
-    assert told.startswith(
-        "unlisted: The account 'ads' is frozen: 2 questions of it failed after data was touched"
-    )
+    assert told.startswith("unlisted: The account 'ads' is frozen: 2 questions failed after data was touched")
     # What was answered before is had again.
     assert ask("histogram", rows, frozen).code == 0
     assert shown(frozen)["failures"] == {"seen": 2, "allowed": 2, "frozen": True}

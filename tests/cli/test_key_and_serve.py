@@ -18,6 +18,7 @@ from unlisted.cli.exits import Verbs
 from unlisted.cli.key import key
 from unlisted.cli.serve import serve
 from unlisted.ledger.ledger import Ledger
+from unlisted.ledger.verify import verify
 from unlisted.server.auth import KeyRing
 
 app = typer.Typer(cls=Verbs)
@@ -62,10 +63,31 @@ def test_a_revoked_key_is_marked_and_does_not_work(ledger: str):
         assert KeyRing(book).find(shown) is None
 
 
+def test_a_grant_is_given_replaced_and_withdrawn(ledger: str):
+    with Ledger(ledger) as book:
+        book.open("ops-team", dataset="searches", budget=ul.Budget(rho=1, delta="1e-6"))
+        shown = KeyRing(book).create("Ana")
+    identity = shown.split("_")[1]
+    for account in ("ads-team", "ops-team"):
+        code, said, _ = run("key", "grant", identity, f"searches={account}", "--ledger", ledger)
+        assert (code, f"the account {account!r} pays" in said) == (0, True)
+        with Ledger(ledger) as book:
+            assert KeyRing(book).find(shown).grants == {"searches": account}
+    assert run("key", "withdraw", identity, "searches", "--ledger", ledger)[0] == 0
+    code, _, message = run("key", "withdraw", identity, "searches", "--ledger", ledger)
+    assert (code, "one that the key has a grant for" in message) == (2, True)
+    with Ledger(ledger) as book:
+        assert KeyRing(book).find(shown).grants == {}
+        assert verify(book) == []
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("key", "create", "Ana", "--grant", "searches"), "DATASET=ACCOUNT"),
+        (("key", "grant", "0123456789ab", "searches=ads-team"), "the id of a key"),
+        (("key", "grant", "0123456789ab", "searches"), "DATASET=ACCOUNT"),
+        (("key", "withdraw", "0123456789ab", "searches"), "the id of a key"),
         (("key", "create", "Ana", "--grant", "searches=nobody"), "an account on the data set"),
         (("key", "revoke", "0123456789ab"), "the id of a key"),
     ],

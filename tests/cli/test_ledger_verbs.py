@@ -71,7 +71,7 @@ class TestAccount:
         first = said("account", "create", "ads", "--ledger", url, "--dataset", "kitchen", *SHARE)
         assert first.splitlines() == [
             "The data set 'kitchen' is new: its total is this account's budget.",
-            "Account 'ads' on 'kitchen' may spend ρ = 50, δ = 0.001.",
+            "Account 'ads' on 'kitchen' may spend ρ = 50, δ = 0.001, which is ε = 85 at δ = 0.002.",
         ]
         second = said("account", "create", "ops", "--ledger", url, "--dataset", "kitchen", *SHARE)
         assert "is new" not in second
@@ -163,12 +163,40 @@ class TestAccount:
         assert "is closed" in ask("top", rows, opened).said
         assert ask("top", rows, opened).code == 3
 
-    def test_a_budget_in_epsilon_is_told_in_the_words_of_a_shell(self, opened: str) -> None:
+    @pytest.mark.parametrize(("kind", "counted"), [("zcdp", "rho"), ("gaussian", "mu_squared")])
+    def test_a_total_in_epsilon(self, kind: str, counted: str, url: str) -> None:
+        words = ("--ledger", url, "--epsilon", "1", "--delta", "1e-6")
+        assert "which is ε = 1 at δ = 1e-06.\n" in said("dataset", "create", "shop", *words, "--kind", kind)
+        assert "which is ε = 1 at δ = 1e-06.\n" in said("account", "create", "ads", *words, "--dataset", "shop")
+        found = shown(url)
+        assert found["kind"] == kind
+        assert found["total"].keys() == {counted, "delta", "epsilon"}
+        assert (found["total"]["epsilon"], found["total"]["delta"]) == (1, "0.0000005")
+        assert f"% of {'ρ' if kind == 'zcdp' else 'μ²'} spent" in said("account", "show", "ads", "--ledger", url)
+
+    def test_a_period_in_epsilon(self, url: str) -> None:
+        words = (
+            "--ledger",
+            url,
+            "--epsilon",
+            "1",
+            "--delta",
+            "1e-6",
+            "--period",
+            "month",
+            "--period-epsilon",
+            "0.5",
+        )
+        said("account", "create", "ads", *words, "--dataset", "shop", "--kind", "gaussian")
+        left = shown(url)["period"]["left"]
+        assert left["delta"] == "0.0000005"
+        assert shown(url)["left"]["mu_squared"] == left["mu_squared"], "the least of both"
+        assert 0 < Fraction(left["mu_squared"]) < Fraction(shown(url)["total"]["mu_squared"]) / 3
+
+    def test_a_kind_that_is_not_the_data_set_s_is_refused(self, opened: str) -> None:
         words = ("account", "create", "ops", "--ledger", opened, "--dataset", "kitchen", "--delta", "1e-6")
-        told = refused(*words, "--epsilon", "1")
-        hinted = told.partition("in a shell ")[2].partition(")")[0].split()
-        assert hinted[::2] == ["--rho", "--delta"]
-        said("account", "create", "ops", "--ledger", opened, "--dataset", "kitchen", *hinted)
+        assert "no limit. Leave the kind out." in refused(*words, "--epsilon", "1", "--kind", "gaussian")
+        assert "adds up ρ and δ" in refused(*words, "--mu-squared", "1")
 
     def test_an_unknown_account_is_told_who_there_is(self, opened: str) -> None:
         for words in (("show", "nobody"), ("close", "nobody")):
@@ -187,7 +215,8 @@ class TestAccount:
             (("--rho", "1", "--delta", "1e-6", "--results", "5"), "--results"),
             (("--results", "5", "--delta", "1e-6"), "--results"),
             (("--results", "0", "--questions", "1", "--epsilon", "1", "--delta", "1e-6"), "--results"),
-            (("--epsilon", "1", "--delta", "1e-6"), "rho"),
+            (("--epsilon", "1", "--rho", "1", "--delta", "1e-6"), "rho"),
+            (("--mu-squared", "1", "--delta", "1e-6", "--kind", "zcdp"), "given in epsilon or rho"),
             (("--rho", "1", "--delta", "1e-6", "--period", "month"), "--period"),
             (("--rho", "1", "--delta", "1e-6", "--period-rho", "1"), "--period"),
             (("--rho", "1", "--delta", "1e-6", "--period", "hour", "--period-rho", "1"), "--period"),
@@ -212,7 +241,8 @@ class TestDataset:
     def test_create_and_show(self, url: str, rows: Path) -> None:
         declared = ("--user", "user", "--source", rows, "--adjacency", "replace", "--data-version", "v1")
         first = said("dataset", "create", "kitchen", "--ledger", url, *TOTAL, *declared)
-        assert first == "All accounts on 'kitchen' together may spend ρ = 100, δ = 0.01.\n"
+        total = "ρ = 100, δ = 0.01, which is ε = 140.3 at δ = 0.02"
+        assert first == f"All accounts on 'kitchen' together may spend {total}.\n"
         said("account", "create", "ads", "--ledger", url, "--dataset", "kitchen", *SHARE)
         found = json.loads(said("dataset", "show", "kitchen", "--ledger", url, "--format", "json"))
         fixed = {name: found[name] for name in ("user", "adjacency", "source", "version", "accounts")}
@@ -287,7 +317,7 @@ class TestLedgerVerbs:
         done = unlisted("ledger", "verify", "--ledger", other, "--receipt", receipt)
         assert done.code == 1
         assert len(done.said.splitlines()) == 1
-        assert "cut or restored" in done.said
+        assert "not signed with this ledger's key" in done.said
 
     @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff\xfe", b'"text"'])
     def test_a_rubbish_receipt_is_refused(self, opened: str, tmp_path: Path, content: bytes) -> None:
@@ -441,10 +471,13 @@ class TestAnsweringVerbs:
     def test_preview_says_whether_it_would_fit(self, verb: str, opened: str) -> None:
         bound = ("-k", 2) if verb == "top" else ("--items-per-user", BOUND)
         words = ("preview", verb, *bound, "--ledger", opened, "--account", "ads")
-        assert "left: the question fits.\n" in said(*words, "--epsilon", 1, "--delta", "1e-9")
+        told = said(*words, "--epsilon", 1, "--delta", "1e-9")
+        assert "left: the question fits. What is left is enough for about " in told
+        assert told.endswith("more questions like this one.\n")
         assert "left: the question does not fit.\n" in said(*words, "--rho", 51, "--delta", "1e-9")
         found = json.loads(said(*words, "--epsilon", 1, "--delta", "1e-9", "--format", "json"))
         assert found["account"]["fits"] is True
+        assert found["account"]["more_like_this"] > 100
         assert found["account"]["left"]["rho"] == "50"
         assert len(said("ledger", "history", "--ledger", opened).splitlines()) == 2
 
@@ -562,4 +595,4 @@ def _change_an_amount(connection: Connection) -> None:
 def _die_while_asking(account: Account) -> None:
     given = ul.counts(list(COMMON), list(COMMON.values()), items_per_user=BOUND)
     plan = given.histogram(budget=ul.Budget(rho=1, delta="1e-9"), account=account)
-    account.pay(plan.bill(plan.data), lambda: os.kill(os.getpid(), signal.SIGKILL))
+    account.pay(plan.charge_for(plan.data), lambda: os.kill(os.getpid(), signal.SIGKILL))

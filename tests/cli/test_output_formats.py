@@ -20,8 +20,8 @@ from tests.fixtures.kitchen import BOUND, BUDGET, COMMON, PLANTED, SHELL, histog
 from tests.tables.fixtures.engines import installed
 
 import unlisted as ul
-from unlisted.cli.options import Format, OutputOptions
 from unlisted.cli.output import check_writable, may_be_written, write_file, write_release
+from unlisted.cli.output_options import Format, OutputOptions
 from unlisted.release.export import as_csv, as_json
 
 QUESTION = (*SHELL, "--items-per-user", BOUND)
@@ -198,8 +198,8 @@ def test_parquet_is_not_for_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         (("--receipt", "nowhere/receipt.json"), "--receipt = "),
         (("--chart", "nowhere/chart.svg"), "--chart = "),
         (("--chart", "chart.gif"), "--chart = 'chart.gif'"),
-        (("--output", "same.json", "--receipt", "./same.json"), "another file than --output"),
-        (("--output", "cooked.csv"), "another file than the SOURCE"),
+        (("--output", "same.json", "--receipt", "./same.json"), "a file other than --output"),
+        (("--output", "cooked.csv"), "a file other than the SOURCE"),
         (("--output", "x" * 300), "--output = "),
     ],
 )

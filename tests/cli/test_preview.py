@@ -57,7 +57,7 @@ def test_it_can_be_written_and_drawn(tmp_path: Path) -> None:
     chart = tmp_path / "plan.svg"
     for kind in ("table", "json"):
         output = tmp_path / f"plan.{kind}"
-        done = unlisted(*words, "--format", kind, "--output", output, "--chart", chart)
+        done = unlisted(*words, "--format", kind, "--output", output, "--chart", chart, "--overwrite")
         assert done.code == 0
         assert done.data == b""
         assert output.read_bytes() == unlisted(*words, "--format", kind).data

@@ -80,6 +80,14 @@ def test_a_person_reads_a_table(folder: Path, rows: Path) -> None:
     assert "are held back" in done.text.splitlines()[-1]
 
 
+def test_a_file_without_a_byte_is_an_empty_round(folder: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "nothing.csv"
+    empty.touch()
+    done = unlisted("stream", "push", folder, empty)
+    assert done.code == 0, done.said
+    assert Stream.open(folder).round == 1
+
+
 def test_other_contents_gaps_and_the_end_are_refused(folder: Path, rows: Path, tmp_path: Path) -> None:
     unlisted("stream", "push", folder, rows)
     other = tmp_path / "other.csv"
@@ -91,7 +99,7 @@ def test_other_contents_gaps_and_the_end_are_refused(folder: Path, rows: Path, t
             "it must be at most 2, the next round. Push round 2 first, or fill the gap if it was empty",
         ),
         (("--user", "item"), "--user = 'item' is not allowed: it must be 'user', the user column of this stream"),
-        (("--round", 7), "The stream is over"),
+        (("--round", 7), "The stream has ended"),
     ):
         done = unlisted("stream", "push", folder, other, *words)
         assert (done.code, done.text) == (2, "")
@@ -150,7 +158,7 @@ def test_an_export_has_all_releases(folder: Path, rows: Path, tmp_path: Path) ->
     assert json.loads(receipt.read_bytes())["released_rows"] == len(table)
     one = json.loads(unlisted("stream", "export", folder, "--round", 2, "--format", "json").data)
     assert one["rows"] == Stream.open(folder).release(2).as_dict()["rows"]
-    few = unlisted("stream", "export", folder, "--chart", chart, "--item", "bread", "--output", tmp_path / "o")
+    few = unlisted("stream", "export", folder, "--chart", chart, "--item", "bread", "--overwrite")
     assert few.code == 0
     assert "soup" not in chart.read_text()
 
@@ -211,4 +219,35 @@ def test_what_is_no_stream_is_said(tmp_path: Path, rows: Path, folder: Path) -> 
     assert "does not exist yet" in done.said
     done = created(tmp_path / "a" / "b")
     assert done.code == 2
-    assert "The folder that it should be in does not exist" in done.said
+    assert "Its parent folder does not exist" in done.said
+
+
+def test_a_stream_is_verified_and_copied(folder: Path, rows: Path, tmp_path: Path) -> None:
+    unlisted("stream", "push", folder, rows)
+    copied = unlisted("stream", "backup", folder, tmp_path / "copy")
+    assert (copied.code, copied.text.split(" to ")[0]) == (0, "Copied 1 rounds"), copied.said
+    whole = unlisted("stream", "verify", tmp_path / "copy")
+    assert (whole.code, whole.text) == (0, "The stream is in order: 1 rounds, 1 releases.\n"), whole.said
+    log = tmp_path / "copy" / "releases" / "log"
+    log.write_bytes(log.read_bytes()[:-1])
+    torn = unlisted("stream", "verify", tmp_path / "copy")
+    assert torn.code == 1
+    assert torn.said.startswith("violation: The release after round 1 is torn")
+    public = unlisted("stream", "backup", folder, tmp_path / "public", "--releases-only")
+    assert "holds nothing that was not released" in public.text
+    assert unlisted("stream", "push", tmp_path / "public", rows).code == 2
+
+
+def test_a_stream_is_renewed(folder: Path, rows: Path, tmp_path: Path) -> None:
+    unlisted("stream", "push", folder, rows)
+    done = unlisted("stream", "renew", folder, tmp_path / "next", "--rounds", 9, *BUDGET)
+    assert done.code == 0, done.said
+    assert done.text.startswith("Stream: round 0 of 9\nGuarantee: ")
+    assert "Known values: " in done.text
+    assert "protects what a person does in one round" in done.said
+    shown = unlisted("stream", "push", tmp_path / "next", rows)
+    assert "Values that were never shown before with fewer than" in shown.said + shown.text
+    again = unlisted("stream", "renew", folder, tmp_path / "next", *BUDGET)
+    assert (again.code, "does not exist yet" in again.said) == (2, True)
+    unlisted("stream", "renew", folder, tmp_path / "new", "--forget-values", *BUDGET)
+    assert Stream.open(tmp_path / "new").settings.known is None

@@ -16,13 +16,15 @@ from tests.mechanisms.scripted_noise import TwoSidedGeometric
 
 from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts
+from unlisted.counts.bounded_sums import BoundedSums
+from unlisted.counts.bounded_total import BoundedTotal
 from unlisted.counts.weights import UNIT, Weighing
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
-from unlisted.mechanisms.continual.binary_tree import largest_popcount
-from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
-from unlisted.mechanisms.continual.correlated_price import class_ends
-from unlisted.mechanisms.continual.recursion import Recursion
-from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary.tree import largest_popcount
+from unlisted.mechanisms.continual.correlated.histogram import CorrelatedHistogram
+from unlisted.mechanisms.continual.correlated.price import class_ends
+from unlisted.mechanisms.continual.correlated.recursion import Recursion
+from unlisted.mechanisms.continual.correlated.wide_gaussian import WideGaussian
 from unlisted.mechanisms.mechanism import Answer
 from unlisted.mechanisms.partition_selection.from_counts import CountedLabels as SelectionFromCounts
 from unlisted.mechanisms.partition_selection.one_round import LabelRound as WeightedRound
@@ -30,14 +32,17 @@ from unlisted.mechanisms.partition_selection.optimal import OptimalLabels as Opt
 from unlisted.mechanisms.partition_selection.rounds import LabelSelection as WeightedSelection
 from unlisted.mechanisms.partition_selection.then_count import FindThenCount, FoundTop
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking as SelectThenRank
+from unlisted.mechanisms.partition_selection.then_sum import FindThenSum
+from unlisted.mechanisms.partition_selection.with_totals import FoundWithTotals
 from unlisted.mechanisms.pay_what_you_get import PayWhatYouGet
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
+from unlisted.mechanisms.totals.total import DistinctTotal, Total, UserTotal
 from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 from unlisted.noise.bits import Bits
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
@@ -133,6 +138,23 @@ class Weighed:
         labels = label_rules.take(self._counts.labels, self._taken)
         return BoundedCounts(labels, self._counts.counts[self._taken], Sensitivity(items=None))
 
+    def scaled_sums_of_taken(self, weights: np.ndarray) -> BoundedSums:
+        counts = self.scaled_counts_of_taken(weights)
+        return BoundedSums(counts.labels, counts.counts, 0, 1)
+
+    def users(self) -> BoundedTotal:
+        return BoundedTotal(min(sum(self._counts.counts.tolist()), LARGEST_COUNT), 1)
+
+    def users_of_others(self) -> BoundedTotal:
+        others = np.delete(self._counts.counts, self._taken)
+        return BoundedTotal(min(sum(others.tolist()), LARGEST_COUNT), 1)
+
+    def values_of_users(self, most: int) -> BoundedTotal:
+        return BoundedTotal(self.users().value, most)
+
+    def other_values(self, most: int) -> BoundedTotal:
+        return BoundedTotal(len(self._counts.counts) - len(self._taken), most)
+
     def sizes_of_users(self) -> dict[int, int]:
         users = sum(self._counts.counts[self._taken].tolist())
         return {1: min(users, LARGEST_COUNT)} if users else {}
@@ -186,7 +208,7 @@ def histogram(
     return ThresholdHistogram(_law(**scale), threshold, Sensitivity(items, count, adjacency), minimum_count)
 
 
-def coin_histogram(lowered: int = 2**62, **knobs: object) -> ThresholdHistogram:
+def randomized_histogram(lowered: int = 2**62, **knobs: object) -> ThresholdHistogram:
     return replace(histogram(**knobs), lowered=lowered)
 
 
@@ -213,7 +235,7 @@ def top_histogram(
     return TopHistogram(_law(**scale), threshold, fetched, Sensitivity(items, count, adjacency), ties)
 
 
-def coin_top_histogram(lowered: int = 2**62, **knobs: object) -> TopHistogram:
+def randomized_top_histogram(lowered: int = 2**62, **knobs: object) -> TopHistogram:
     return replace(top_histogram(**knobs), lowered=lowered)
 
 
@@ -265,6 +287,14 @@ def find_then_count(
     counts_variance: object = 4, sizes_variance: object = 4, grain: int = 64, **knobs: object
 ) -> FindThenCount:
     return FindThenCount(hinted_selection(**knobs), sizes_variance, counts_variance, grain)
+
+
+def with_totals(totals_variance: object = 4, **knobs: object) -> FoundWithTotals:
+    return FoundWithTotals(find_then_count(**knobs), totals_variance)
+
+
+def find_then_sum(sums_variance: object = 4, **knobs: object) -> FindThenSum:
+    return FindThenSum(find_then_count(**knobs), sums_variance, 0, 1)
 
 
 def found_top(k: object = 30, counts: bool = True, **knobs: object) -> FoundTop:
@@ -416,6 +446,26 @@ SUBJECTS = [
         saturates_at=LARGEST_COUNT // 64,
     ),
     Subject(
+        "labels, then their counts, and totals",
+        with_totals,
+        noisy=with_totals(threshold=30, variance=25),
+        quiet=with_totals(variance="0.01", counts_variance="0.005", sizes_variance="0.5"),
+        knobs=SELECTION | {"totals_variance": Knob(("0.5", 1, 9), "falls", "same")},
+        ask=_weighed,
+        weighs=True,
+        saturates_at=LARGEST_COUNT // 64,
+    ),
+    Subject(
+        "labels, then their counts and sums",
+        find_then_sum,
+        noisy=find_then_sum(threshold=30, variance=25),
+        quiet=find_then_sum(variance="0.01", counts_variance="0.005", sizes_variance="0.5"),
+        knobs=SELECTION | {"sums_variance": Knob(("0.5", 1, 9), "falls", "same")},
+        ask=_weighed,
+        weighs=True,
+        saturates_at=LARGEST_COUNT // 64,
+    ),
+    Subject(
         "the first k of labels, then their counts",
         found_top,
         noisy=found_top(k=20, threshold=30, variance=25),
@@ -462,10 +512,10 @@ SUBJECTS = [
         cut_off_is_priced=True,
     ),
     Subject(
-        "ThresholdHistogram with a boundary coin",
-        coin_histogram,
-        noisy=coin_histogram(scale=3),
-        quiet=coin_histogram(scale="0.01"),
+        "ThresholdHistogram with a randomized threshold",
+        randomized_histogram,
+        noisy=randomized_histogram(scale=3),
+        quiet=randomized_histogram(scale="0.01"),
         knobs=HISTOGRAM | LAPLACE | {"lowered": Knob((0, 1, 2**63, 2**64 - 1), "same", "rises")},
         cut_off_is_priced=True,
     ),
@@ -486,10 +536,10 @@ SUBJECTS = [
         cut_off_is_priced=True,
     ),
     Subject(
-        "TopHistogram with a boundary coin",
-        coin_top_histogram,
-        noisy=coin_top_histogram(scale=3, items=1),
-        quiet=coin_top_histogram(scale="0.01", items=1),
+        "TopHistogram with a randomized threshold",
+        randomized_top_histogram,
+        noisy=randomized_top_histogram(scale=3, items=1),
+        quiet=randomized_top_histogram(scale="0.01", items=1),
         knobs=TOP | LAPLACE | {"lowered": Knob((1, 2**63, 2**64 - 1), "same", "rises")},
         fetched=FETCHED,
         has_threshold=True,
@@ -608,6 +658,51 @@ SUBJECTS = [
         cut_off_is_priced=True,
     ),
 ]
+
+
+@dataclass(frozen=True)
+class TotalSubject:
+    """A total under test: `make(**parameters)`, one with noise, one with hardly any, and how prices move."""
+
+    name: str
+    make: Callable[..., Total]
+    noisy: Total
+    quiet: Total
+    knobs: Mapping[str, Knob]
+
+
+def users_total(scale: object = 1, adjacency: str = "add_remove") -> UserTotal:
+    return UserTotal(DiscreteLaplace(scale), Sensitivity(None, adjacency=adjacency))
+
+
+def distinct_total(variance: object = 4, items: object = 1, adjacency: str = "add_remove") -> DistinctTotal:
+    return DistinctTotal(DiscreteGaussian(variance), Sensitivity(items, adjacency=adjacency))
+
+
+TOTALS = [
+    TotalSubject(
+        "users",
+        users_total,
+        noisy=users_total(),
+        quiet=users_total(scale="0.01"),
+        knobs={
+            "scale": Knob(("0.5", 1, 3), "falls", "same"),
+            "adjacency": Knob(("add_remove", "replace"), "same", "same"),
+        },
+    ),
+    TotalSubject(
+        "different values",
+        distinct_total,
+        noisy=distinct_total(variance=100, items=3),
+        quiet=distinct_total(variance="0.005"),
+        knobs={
+            "variance": Knob(("0.5", 1, 9), "falls", "same"),
+            "items": Knob((1, 2, 5, 100), "rises", "same"),
+            "adjacency": Knob(("add_remove", "replace"), "same", "same"),
+        },
+    ),
+]
+"""Mechanisms that release one number and no labels: `test_totals.py` asks what makes sense of a number."""
 
 
 def those(condition: Callable[[Subject], bool]) -> pytest.MarkDecorator:

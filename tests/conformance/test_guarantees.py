@@ -9,7 +9,7 @@ from itertools import pairwise
 from operator import add
 
 import pytest
-from tests.conformance.registry import SUBJECTS, Knob, Move, Subject, Weighed, those
+from tests.conformance.registry import SUBJECTS, TOTALS, Knob, Move, Subject, Weighed, those
 from tests.fixtures.known_bits import KnownBits
 
 from unlisted.counts.bounded_counts import BoundedCounts
@@ -99,7 +99,7 @@ def test_the_guarantee_does_not_look_at_data(subject: Subject) -> None:
 
 
 def test_every_mechanism_of_the_registry_is_tested_here() -> None:
-    tested = {type(subject.noisy) for subject in SUBJECTS}
+    tested = {type(subject.noisy) for subject in SUBJECTS} | {type(total.noisy) for total in TOTALS}
     assert [one.__name__ for one in MECHANISMS if one not in tested] == []
 
 

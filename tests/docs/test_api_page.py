@@ -20,4 +20,4 @@ def test_the_api_page_lists_the_options_as_they_are() -> None:
     done = run_script("make_options.py", "--check")
     assert done.returncode == 0, done.stderr
     text = (DOCS / "api.md").read_text(encoding="utf-8")
-    assert "| `max_label_bytes` | all | `1024` |" in text
+    assert "| `adjacency` | all | `'add_remove'` |" in text

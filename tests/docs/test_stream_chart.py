@@ -12,7 +12,7 @@ PICTURE = DOCS / "images" / "stream.svg"
 
 def test_the_picture_shows_private_and_true_counts() -> None:
     words = {text.strip() for text in ElementTree.parse(PICTURE).getroot().itertext()}
-    assert {"PARTY BUNTING", "private, with its 95 % band", "true, without bounds"} <= words
+    assert {"PARTY BUNTING", "private, with its 95 % band; dots as released", "true, without bounds"} <= words
     assert PICTURE.name in (DOCS / "streams.md").read_text(encoding="utf-8")
 
 

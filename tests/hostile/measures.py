@@ -24,7 +24,7 @@ from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.counts.weights import UNIT, Rerouting, Weighing, full_weight
 from unlisted.noise.keyed import NoiseKey
 from unlisted.streams.contributions import Contributions
-from unlisted.streams.reading import offered
+from unlisted.streams.incoming import offered
 from unlisted.streams.rounds import UserRound
 from unlisted.tables import counting
 from unlisted.tables.count_query import CountQuery

@@ -22,7 +22,12 @@ NO_TEXT = {
 }
 """Bytes that are no UTF-8, by the kinds of columns that a Parquet file declares to be text."""
 
-NO_VALUE = {"timestamp[ms]": ("the least",), "json": ("no JSON",)}
+NO_VALUE = {
+    "timestamp[ms]": ("the least",),
+    "time32[ms]": ("negative", "most"),
+    "time64[us]": ("negative", "most", "least"),
+    "json": ("no JSON",),
+}
 """What else DuckDB raises on in a Parquet file, though the column may be one that nobody asks about."""
 
 

@@ -1,10 +1,11 @@
-"""Databases with hostile values that their own SQL wrote: DuckDB, PostgreSQL, Spark, and Ibis over PostgreSQL."""
+"""Databases with hostile values that their own SQL wrote: DuckDB, SQLite, PostgreSQL, Spark, and Ibis over one."""
 
 from __future__ import annotations
 
 import secrets
+import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 import duckdb
@@ -38,6 +39,15 @@ def _duckdb(rows: Rows, layout: str, workshop: Workshop) -> tuple[Any, dict[str,
         connection.execute(f"CREATE TABLE rows ({_columns(rows, 'VARCHAR')})")
         connection.execute(f"INSERT INTO rows VALUES {_values(rows)}")
     return path, {"table": "rows"}
+
+
+def _sqlite(rows: Rows, layout: str, workshop: Workshop) -> tuple[Any, dict[str, Any]]:
+    path = workshop.path(".sqlite")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"CREATE TABLE rows ({_columns(rows, 'TEXT')})")
+        connection.execute(f"INSERT INTO rows VALUES {_values(rows)}")
+        connection.execute("CREATE VIEW seen_rows AS SELECT * FROM rows")
+    return path, {"table": "seen_rows" if layout == "view" else "rows"}
 
 
 def _postgres_table(rows: Rows, url: str, workshop: Workshop) -> str:
@@ -95,7 +105,10 @@ def _spark_of_arrow(rows: Rows, layout: str, workshop: Workshop) -> tuple[Any, d
         return session.createDataFrame(arrow_table(rows)), {}
 
 
-DATABASES = {"duckdb sql": Source("duckdb sql", sql_cells.DUCKDB, ("table",), _duckdb)}
+DATABASES = {
+    "duckdb sql": Source("duckdb sql", sql_cells.DUCKDB, ("table",), _duckdb),
+    "sqlite": Source("sqlite", sql_cells.SQLITE, ("table", "view"), _sqlite),
+}
 POSTGRES = {
     "postgres": Source("postgres", sql_cells.POSTGRES, ("table",), _postgres),
     "ibis postgres": Source("ibis postgres", sql_cells.POSTGRES, ("table",), _ibis_postgres),

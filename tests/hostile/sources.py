@@ -149,12 +149,17 @@ def _polars_scan(rows: Rows, layout: str, workshop: Workshop) -> tuple[Any, dict
     return polars.scan_parquet(path), {}
 
 
+def _holds_null(value: Any) -> bool:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return value is None or any(map(_holds_null, inside))
+
+
 def _pandas_of_arrow(rows: Rows, layout: str, workshop: Workshop) -> tuple[Any, dict[str, Any]]:
     import pandas
 
     given = arrow_table(rows)
     if layout == "NumPy":
-        if given.column(rows.role).null_count:
+        if any(map(_holds_null, given.column(rows.role).to_pylist())):
             raise ValueError("NumPy has no NULL: the whole column would be of another type")
         return given.to_pandas(), {}
     frame = given.to_pandas(types_mapper=pandas.ArrowDtype)

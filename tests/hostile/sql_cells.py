@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tests.hostile.cells import HUGE, TEXTS, TOO_LONG, Cell, Kind, Leaves
+from tests.hostile.cells import HUGE, TEXTS, TOO_LONG, UNDECODABLE, Cell, Kind, Leaves
 
 NOTHING = Leaves.NOTHING
 MISSING = Cell("NULL", "NULL", NOTHING)
@@ -326,4 +326,62 @@ DUCKDB = named(
         name="ENUM",
     ),
     kind("BOOLEAN", "bool", ("true", "false"), {}),
+)
+
+_OF_OTHER_CLASSES = nothing(a_text="'zz'", a_blob="x'00FF'", half="0.5")
+_NO_TEXTS = tuple(Cell(name, f"CAST(x'{raw.hex()}' AS TEXT)", NOTHING) for name, raw in UNDECODABLE.items())
+SQLITE = named(
+    Kind(
+        "TEXT",
+        "text",
+        "TEXT",
+        LETTERS,
+        (
+            *(cell for cell in texts() if cell.name != "ten megabytes"),
+            Cell("ten megabytes", f"replace(hex(zeroblob({len(HUGE) // 2})), '0', 'h')", too_long=True),
+            Cell("NUL", "'zz' || char(0) || 'zz'", "zz\0zz"),
+            Cell("a blob", "x'7A7A'", NOTHING),
+            *_NO_TEXTS,
+        ),
+    ),
+    kind("TEXT COLLATE NOCASE", "text", LETTERS, {}, same("cases", "'zz'", "'ZZ'"), name="NOCASE"),
+    kind(
+        "INTEGER",
+        "int",
+        NUMBERS,
+        {"2^63-1": "9223372036854775807", "-2^63": "-9223372036854775808", "0": "0", "a text of digits": "'77'"},
+        *_OF_OTHER_CLASSES,
+    ),
+    kind(
+        "REAL",
+        "number",
+        NUMBERS,
+        {
+            "infinity": "9e999",
+            "minus infinity": "-9e999",
+            "the smallest": "5e-324",
+            "2^63-1": "9223372036854775807",
+        },
+        *_OF_OTHER_CLASSES[:2],
+        *nothing(NaN="9e999 - 9e999"),
+        same("zero in two ways", "0.0", "-0.0"),
+    ),
+    kind("BOOLEAN", "bool", ("0", "1"), {}, *_OF_OTHER_CLASSES, *nothing(two="2", minus_one="-1")),
+    kind(
+        "DATE",
+        "date",
+        DAYS,
+        {"first": "'0001-01-01'", "last": "'9999-12-31'"},
+        *_OF_OTHER_CLASSES,
+        *nothing(year_10000="'10000-01-01'", no_day="'2025-02-30'", of_the_julian_calendar="2460000"),
+    ),
+    kind(
+        "DATETIME",
+        "timestamp",
+        DAYS,
+        {"last": "'9999-12-31 23:59:59.999999'"},
+        *_OF_OTHER_CLASSES,
+        *nothing(with_a_zone="'2025-01-01 00:00:00+01:00'", seconds="1700000000"),
+    ),
+    kind("NUMERIC", "other", NUMBERS, {"a text": "'zz'", "a blob": "x'00'"}),
 )

@@ -9,14 +9,14 @@ from hypothesis import given
 from tests.hostile.cases import QUICKLY, Case, cases, found_by, hunted, in_turn
 from tests.hostile.object_cells import OBJECTS
 from tests.hostile.parquet_layouts import LAYOUTS
-from tests.hostile.rows import Pair
+from tests.hostile.rows import Pair, Role
 from tests.hostile.server_sources import DATABASES
 from tests.hostile.sources import FRAMES_AND_FILES, UnwritableError, Workshop
 
 SOURCES = {**FRAMES_AND_FILES, **DATABASES, **OBJECTS}
 
 CORE = ("string", "dictionary of string", "double", "uint64", "timestamp[us]")
-EVERY = {"parquet": 11, "pyarrow": 11, "duckdb sql": 7, "pandas objects": 5}
+EVERY = {"parquet": 11, "pyarrow": 11, "duckdb sql": 7, "sqlite": 2, "pandas objects": 5}
 """The quick run takes so many-th of all kinds in all roles; a number that divides none of what goes round."""
 
 
@@ -31,6 +31,13 @@ def test_some_of_everything(source: str, workshop: Workshop) -> None:
 def test_the_kinds_that_matter_most_as_items(source: str, kind: str, workshop: Workshop) -> None:
     cells = tuple(cell.name for cell in SOURCES[source].kinds[kind].hostile)
     case = Case(source, SOURCES[source].layouts[0], kind, cells, "item")
+    assert hunted(case, SOURCES, workshop) == []
+
+
+@pytest.mark.parametrize(("role", "where"), [("item", None), ("user", None), ("seen", "seen IS NOT NULL")])
+def test_an_error_that_cannot_be_said_in_python(role: Role, where: str | None, workshop: Workshop) -> None:
+    """DuckDB quotes the JSON that it could not read; if that is no UTF-8, its error is another kind of error."""
+    case = Case("parquet", "pyarrow", "json", ("no text",), role, "histogram", where, more=2)
     assert hunted(case, SOURCES, workshop) == []
 
 
@@ -80,6 +87,8 @@ CARRIED = [
     ("duckdb", "double", "a quiet NaN"),
     ("duckdb sql", "DATE", "infinity"),
     ("duckdb sql", "HUGEINT", "the most"),
+    ("sqlite", "TEXT", "Latin-1"),
+    ("sqlite", "INTEGER", "a blob"),
     ("ibis duckdb", "double", "a quiet NaN"),
     ("ibis polars", "double", "a quiet NaN"),
 ]

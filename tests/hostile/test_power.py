@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 from tests.hostile.arrow_cells import KINDS
 from tests.hostile.cases import Case, hunted
@@ -11,7 +14,9 @@ from tests.hostile.measures import MEASURES
 from tests.hostile.neighbours import complaints
 from tests.hostile.rows import Pair, Role, Rows
 from tests.hostile.sources import FRAMES_AND_FILES, Source, UnwritableError, Workshop
+from tests.hostile.workbook_cells import WORKBOOK_CELLS
 
+from unlisted.tables.engines.duckdb import excel
 from unlisted.tables.table import Table
 
 TEXT = KINDS["string"]
@@ -89,3 +94,21 @@ def test_of_many_cells_the_one_that_is_wrong_is_named(workshop: Workshop) -> Non
     (only,) = hunted(case, sources, workshop)
     assert "cells=('worse',)" in only
     assert "fails with the row only" in only
+
+
+@pytest.mark.parametrize(
+    "cell", ["an error that nobody knows", "a text that is not there", "a kind that nobody knows"]
+)
+def test_a_reader_that_reads_a_sheet_whole_is_caught(
+    cell: str, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calamine = pytest.importorskip("python_calamine")
+
+    def whole(_: object, file: str, wanted: object = None) -> Iterator[dict[int, Any]]:
+        sheet = calamine.load_workbook(file).get_sheet_by_index(0)
+        return (dict(enumerate(row)) for row in sheet.iter_rows())
+
+    case = Case("workbook cells", "xlsx", "float", (cell,), "item")
+    assert hunted(case, WORKBOOK_CELLS, workshop) == []
+    monkeypatch.setattr(excel.Excel, "_rows", whole)
+    assert hunted(case, WORKBOOK_CELLS, workshop) != []

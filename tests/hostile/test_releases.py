@@ -18,7 +18,7 @@ from tests.hostile.sources import FRAMES_AND_FILES, Workshop
 
 import unlisted as ul
 from unlisted.release.export import as_csv, as_json, as_parquet
-from unlisted.release.release import as_text
+from unlisted.release.text import as_text
 
 BUDGET = ul.Budget(rho=50, delta="1e-6")
 USERS = 40

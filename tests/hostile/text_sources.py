@@ -14,6 +14,7 @@ from tests.hostile.cells import TEXTS, UNDECODABLE, Cell, Kind, Leaves, Line
 from tests.hostile.rows import ROLES, Rows
 from tests.hostile.sources import Source, Workshop
 from tests.hostile.text_cells import csv_kinds, json_kinds
+from tests.hostile.workbook_cells import WORKBOOK_CELLS
 
 ENDS = {"": b"\n", ", CRLF": b"\r\n", ", no last end": b"\n"}
 
@@ -164,4 +165,4 @@ TEXT_FILES = {
         Source("workbook", _unquoted(), ("xlsx",), _workbook),
         Source("folders", _unquoted(), ("csv",), _folders),
     )
-}
+} | WORKBOOK_CELLS

@@ -14,7 +14,8 @@ from unlisted.ledger.account import Account
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.group_commit import Booking
 from unlisted.ledger.transaction import Change
-from unlisted.query.charging import Bill
+from unlisted.privacy.accounting import ZCDP, Accounting
+from unlisted.query.charging import Charge
 
 PATIENCE_SECONDS = 600
 """After which something that should happen counts as not happening. It is no claim about how fast a machine is."""
@@ -33,23 +34,31 @@ class Clock:
         self.time += timedelta(**by)
 
 
-def cost(rho: str, delta: str = "1e-9") -> Guarantee:
-    return Guarantee(Fraction(rho), Fraction(delta))
+def cost(loss: str | Fraction, delta: str | Fraction = "1e-9", accounting: Accounting = ZCDP) -> Guarantee:
+    """Return what a question costs: so much of what is counted."""
+    return accounting.guarantee(Fraction(loss), Fraction(delta))
 
 
-def budget(rho: str = "1", delta: str = "1e-6") -> Budget:
-    return Budget(rho=rho, delta=delta)
+def budget(loss: str | Fraction = "1", delta: str | Fraction = "1e-6", accounting: Accounting = ZCDP) -> Budget:
+    """Return a budget in what is counted."""
+    return Budget(**{accounting.option: loss}, delta=delta)
 
 
-def bill(name: str, rho: str = "0.1", delta: str = "1e-9", **changed: object) -> Bill:
+def charge(
+    name: str,
+    loss: str | Fraction = "0.1",
+    delta: str | Fraction = "1e-9",
+    accounting: Accounting = ZCDP,
+    **changed: object,
+) -> Charge:
     fields = {
-        "ceiling": cost(rho, delta),
+        "ceiling": cost(loss, delta, accounting),
         "question": name,
         "unit": "user",
         "adjacency": "add_remove",
         "source": "searches.parquet",
     }
-    return Bill(**{**fields, **changed})
+    return Charge(**{**fields, **changed})
 
 
 def charged(*guarantees: Guarantee) -> Amount:

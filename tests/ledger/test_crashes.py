@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pytest
 import sqlalchemy as sa
-from tests.ledger.books import bill, budget, cost, delivers, held_up
+from tests.ledger.books import budget, charge, cost, delivers, held_up
 
 from unlisted.errors import ChargedFailureError, LedgerError
 from unlisted.ledger import account as account_module
@@ -38,7 +38,7 @@ def pay_and_die_at(url: str, step: int) -> int:
 
             for moment in ("before_cursor_execute", "commit"):
                 sa.event.listen(own.store._engine, moment, count_down)
-            account.pay(bill(f"step {step}", rho="0.1"), delivers(used=cost("0.04")))
+            account.pay(charge(f"step {step}", "0.1"), delivers(used=cost("0.04")))
     finally:
         os._exit(DELIVERED)
 
@@ -56,7 +56,7 @@ def test_a_kill_at_any_step_loses_nothing_and_refunds_nothing_wrongly(ledger, le
             assert verify(fresh) == []
         # Forfeiting is book-keeping: what may still be spent is the same before and after.
         assert after.left == before.left
-        assert after.reserved.rho == 0
+        assert after.reserved.loss == 0
         # Whoever died over a question has failed, once, however often somebody looks.
         failures += found
         assert (after.failures.seen, after.failures.open) == (failures, 0)
@@ -79,7 +79,7 @@ def test_a_reservation_of_a_dead_process_is_found_and_forfeited_never_refunded(l
     child = os.fork()
     if not child:
         with Ledger(ledger_url) as own:
-            own.account("ads").pay(bill("q"), lambda: os._exit(0))
+            own.account("ads").pay(charge("q"), lambda: os._exit(0))
     os.waitpid(child, 0)
     assert account.balance().account.reserved.texts[0] == "0.1"
     assert ledger.forfeit_abandoned() == 1
@@ -96,7 +96,7 @@ def test_a_full_disk_before_the_reservation_costs_nothing(tmp_path):
             connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
         long_name = "q" * 100_000
         with pytest.raises(LedgerError, match=r"the disk is full.*Nothing was written"):
-            account.pay(bill(long_name), delivers())
+            account.pay(charge(long_name), delivers())
         assert account.balance().left.texts[0] == "1"
         assert verify(ledger) == []
 
@@ -113,7 +113,7 @@ def test_a_full_disk_at_settling_is_charged_and_lost(tmp_path, monkeypatch):
             return b"x" * 1_000_000, cost("0.1")
 
         with pytest.raises(ChargedFailureError):
-            account.pay(bill("q"), fill_the_disk)
+            account.pay(charge("q"), fill_the_disk)
         ledger.store.close()
         assert account.balance().left.texts[0] == "0.9"
         assert verify(ledger) == []
@@ -124,9 +124,9 @@ def test_an_answer_that_cannot_be_stored_is_forfeited_and_can_be_asked_again(tmp
         ledger.create_dataset("searches", budget=budget(), version="november")
         account = ledger.open("ads", dataset="searches", budget=budget())
         with pytest.raises(ChargedFailureError):
-            account.pay(bill("q", rho="0.1"), delivers(used=cost("0.2")))
+            account.pay(charge("q", "0.1"), delivers(used=cost("0.2")))
         assert account.balance().account.reserved == NOTHING
-        assert account.pay(bill("q"), delivers()).release == b"a release"
+        assert account.pay(charge("q"), delivers()).release == b"a release"
         assert account.balance().left.texts[0] == "0.8"
         assert verify(ledger) == []
 
@@ -143,12 +143,12 @@ def test_a_ledger_that_is_lost_while_answering_does_not_block_the_question(ledge
         return b"lost", cost("0.1")
 
     with pytest.raises(ChargedFailureError):
-        account.pay(bill("q"), lose_the_ledger, "monday")
+        account.pay(charge("q"), lose_the_ledger, "monday")
     sa.event.remove(ledger.store._engine, "before_cursor_execute", unreachable)
     assert account.balance().account.reserved.texts[0] == "0.1"
     with pytest.raises(ChargedFailureError):
-        account.pay(bill("q"), delivers(), "monday")
-    assert account.pay(bill("q"), delivers(), "tuesday").release == b"a release"
+        account.pay(charge("q"), delivers(), "monday")
+    assert account.pay(charge("q"), delivers(), "tuesday").release == b"a release"
     assert account.balance().account.reserved == NOTHING
     assert account.balance().left.texts[0] == "0.8"
     assert verify(ledger) == []
@@ -189,7 +189,7 @@ def _pay_together_and_die_at(url: str, names: list[str], step: int) -> int:
 
             with held_up(accounts[0]) as wait_for:
                 for account in accounts:
-                    threads.submit(account.pay, bill(f"step {step}", rho="0.1"), reserved.wait)
+                    threads.submit(account.pay, charge(f"step {step}", "0.1"), reserved.wait)
                 wait_for(len(names))
                 for moment in ("before_cursor_execute", "commit"):
                     sa.event.listen(own.store._engine, moment, count_down)
@@ -216,11 +216,11 @@ def test_a_connection_lost_at_the_commit_of_a_reservation_promises_nothing(postg
     account = ledger.open("ads", dataset="searches", budget=budget())
     _lose_the_next_commit(ledger, kept=kept)
     with pytest.raises(LedgerError, match=r"may or may not have been booked.*ledger history") as told:
-        account.pay(bill("q"), delivers(b"never drawn"))
+        account.pay(charge("q"), delivers(b"never drawn"))
     assert "Nothing was written" not in str(told.value)
     assert account.balance().account.reserved.texts[0] == ("0.1" if kept else "0")
     # Asked again, what was reserved is forfeited: this process will not settle it.
-    assert account.pay(bill("q"), delivers()).release == b"a release"
+    assert account.pay(charge("q"), delivers()).release == b"a release"
     assert account.balance().account.used.texts[0] == ("0.2" if kept else "0.1")
     assert verify(ledger) == []
 
@@ -236,9 +236,9 @@ def test_a_connection_lost_at_the_commit_of_an_answer_loses_nothing(postgres_led
         _lose_the_next_commit(ledger, kept=kept)
         return b"drawn once", cost("0.1")
 
-    assert account.pay(bill("q"), lose_the_answer).release == b"drawn once"
+    assert account.pay(charge("q"), lose_the_answer).release == b"drawn once"
     assert account.balance().account.used.texts[0] == "0.1"
-    assert account.pay(bill("q"), delivers(b"drawn later")).release == b"drawn once"
+    assert account.pay(charge("q"), delivers(b"drawn later")).release == b"drawn once"
     assert [entry.kind for entry in ledger.history()].count("settled") == 1
     assert verify(ledger) == []
 
@@ -250,7 +250,7 @@ def test_a_read_only_file_is_a_clear_error(tmp_path):
     with Ledger(f"sqlite:///file:{path}?mode=ro&uri=true") as ledger:
         account = ledger.account("ads")
         with pytest.raises(LedgerError, match="cannot be written to"):
-            account.pay(bill("q"), delivers())
+            account.pay(charge("q"), delivers())
 
 
 def test_a_file_that_is_no_ledger_is_a_clear_error(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.ledger.books import bill, budget, delivers
+from tests.ledger.books import budget, charge, delivers
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger.declarations import shared_warning, sharing
@@ -23,20 +23,22 @@ def test_a_second_data_set_over_a_source_is_refused_with_the_way_out(ledger):
 def test_a_first_question_that_fixes_the_source_of_another_is_refused_uncharged(ledger):
     first = ledger.open("ads", dataset="searches", budget=budget())
     second = ledger.open("ops", dataset="again", budget=budget())
-    first.pay(bill("q"), delivers())
+    first.pay(charge("q"), delivers())
     with pytest.raises(InvalidArgumentError, match=r"'searches' has it.*Nothing was charged"):
-        second.pay(bill("q"), delivers())
-    assert second.balance().account.used.rho == 0
+        second.pay(charge("q"), delivers())
+    assert second.balance().account.used.loss == 0
     assert ledger.dataset("again").source is None
-    assert second.pay(bill("q", source="orders.parquet"), delivers()).release == b"a release"
+    assert second.pay(charge("q", source="orders.parquet"), delivers()).release == b"a release"
     # Once it is fixed, nobody looks again.
-    assert first.pay(bill("q2"), delivers()).release == b"a release"
+    assert first.pay(charge("q2"), delivers()).release == b"a release"
 
 
 def test_a_data_set_that_may_share_its_source_does(ledger):
-    ledger.open("ads", dataset="searches", budget=budget()).pay(bill("q"), delivers())
+    ledger.open("ads", dataset="searches", budget=budget()).pay(charge("q"), delivers())
     ledger.create_dataset("again", budget=budget(), shares_source=True)
-    assert ledger.open("ops", dataset="again", budget=budget()).pay(bill("q"), delivers()).release == b"a release"
+    assert (
+        ledger.open("ops", dataset="again", budget=budget()).pay(charge("q"), delivers()).release == b"a release"
+    )
 
 
 @pytest.mark.parametrize("nameless", ["a data frame", "declared counts"])
@@ -51,7 +53,7 @@ def test_data_sets_from_before_go_on_and_are_named(ledger):
     with ledger.store.writing() as connection:
         connection.execute(datasets.update().values(shares_source=True))
     for account in accounts:
-        account.pay(bill("q"), delivers())
+        account.pay(charge("q"), delivers())
     known = ledger.datasets()
     assert sharing(known[0], known) == ["two"]
     assert "'one' is about the same source as 'two'" in shared_warning(known[0], ["two"])

@@ -10,15 +10,16 @@ from itertools import product
 
 import pytest
 import sqlalchemy as sa
-from tests.ledger.books import bill, budget, cost, delivers
+from tests.ledger.books import budget, charge, cost, delivers
 
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, FrozenError, InvalidArgumentError, LedgerError
-from unlisted.ledger import leases
+from unlisted.ledger import heartbeat
 from unlisted.ledger.account import Account
 from unlisted.ledger.leases import most_bits
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.schema import accounts, entries, questions
 from unlisted.ledger.verify import verify
+from unlisted.noise.gaussian.accounting import GAUSSIAN
 
 PATIENCE_SECONDS = 60
 
@@ -33,7 +34,7 @@ def breaks():
 
 def fail(account: Account, name: str) -> None:
     with pytest.raises(EngineError):
-        account.pay(bill(name, rho="0.01"), breaks)
+        account.pay(charge(name, "0.01"), breaks)
 
 
 def opened(ledger: Ledger, name: str = "ads", **terms) -> Account:
@@ -53,7 +54,7 @@ def test_the_third_failure_freezes_an_account_and_a_refusal_costs_nothing(ledger
     before = account.balance()
     assert before.account.failures.frozen
     with pytest.raises(FrozenError, match=r"'ads' is frozen: 3 questions.*account thaw.*Nothing was charged"):
-        account.pay(bill("q"), delivers())
+        account.pay(charge("q"), delivers())
     assert account.balance().account == before.account
     assert before.account.used.texts[0] == "0.03"
     assert issubclass(FrozenError, BudgetRefusedError)
@@ -65,15 +66,15 @@ def test_other_accounts_go_on_until_the_data_set_is_frozen(ledger):
     accounts = [opened(ledger, name) for name in ("ads", "ops", "risk")]
     for number in range(3):
         fail(accounts[0], f"q{number}")
-    assert accounts[1].pay(bill("q"), delivers()).release == b"a release"
+    assert accounts[1].pay(charge("q"), delivers()).release == b"a release"
     fail(accounts[1], "last")
     for account in accounts[1:]:
         with pytest.raises(FrozenError, match=r"The data set 'searches' is frozen: 4 questions.*dataset thaw"):
-            account.pay(bill("more"), delivers())
+            account.pay(charge("more"), delivers())
     assert ledger.thaw(dataset="searches") == 4
-    assert accounts[1].pay(bill("more", rho="0.01"), delivers(used=cost("0.01"))).release == b"a release"
+    assert accounts[1].pay(charge("more", "0.01"), delivers(used=cost("0.01"))).release == b"a release"
     with pytest.raises(FrozenError, match="The account 'ads'"):
-        accounts[0].pay(bill("more"), delivers())
+        accounts[0].pay(charge("more"), delivers())
     assert verify(ledger) == []
 
 
@@ -98,15 +99,15 @@ def test_an_account_may_fail_less_often_than_its_data_set(ledger):
 def test_stored_answers_are_had_while_frozen(ledger):
     ledger.create_dataset("searches", budget=budget(), version="november")
     account = opened(ledger)
-    paid = account.pay(bill("stored"), delivers())
-    keyed = account.pay(bill("keyed"), delivers(), "monday")
+    paid = account.pay(charge("stored"), delivers())
+    keyed = account.pay(charge("keyed"), delivers(), "monday")
     for number in range(3):
         with pytest.raises(EngineError):
-            account.pay(bill(f"q{number}", rho="0.01"), breaks, f"key {number}")
-    assert account.pay(bill("stored"), breaks) == paid
-    assert account.pay(bill("keyed"), breaks, "monday") == keyed
+            account.pay(charge(f"q{number}", "0.01"), breaks, f"key {number}")
+    assert account.pay(charge("stored"), breaks) == paid
+    assert account.pay(charge("keyed"), breaks, "monday") == keyed
     with pytest.raises(ChargedFailureError):
-        account.pay(bill("q0", rho="0.01"), breaks, "key 0")
+        account.pay(charge("q0", "0.01"), breaks, "key 0")
 
 
 def test_a_thaw_starts_anew_and_is_in_the_chain(ledger):
@@ -117,7 +118,7 @@ def test_a_thaw_starts_anew_and_is_in_the_chain(ledger):
         fail(account, f"q{number}")
     assert ledger.thaw(account="ads") == 3
     assert seen(account) == (0, 3)
-    assert account.pay(bill("q", rho="0.01"), delivers(used=cost("0.01"))).release == b"a release"
+    assert account.pay(charge("q", "0.01"), delivers(used=cost("0.01"))).release == b"a release"
     for number in range(3, 6):
         fail(account, f"q{number}")
     assert seen(account) == (3, 6)
@@ -134,7 +135,7 @@ def test_the_owner_changes_how_many_may_fail(ledger):
     ledger.allow_failures(1, account="ads")
     assert account.balance().account.failures.frozen
     ledger.allow_failures(5, account="ads")
-    assert account.pay(bill("more"), delivers()).release == b"a release"
+    assert account.pay(charge("more"), delivers()).release == b"a release"
     assert [entry.body for entry in ledger.history() if entry.kind == "allowed"] == [
         {"failures": 1},
         {"failures": 5},
@@ -154,7 +155,7 @@ def _in_parallel(account: Account, outcomes: tuple[bool, ...]) -> list[object]:
             return (b"a release", cost("0.001")) if outcomes[number] else breaks()
 
         try:
-            return account.pay(bill(f"{outcomes} {number}", rho="0.001"), deliver).release
+            return account.pay(charge(f"{outcomes} {number}", "0.001"), deliver).release
         except (EngineError, ChargedFailureError):
             return "failed"
 
@@ -200,7 +201,7 @@ def test_forfeits_while_frozen_look_alike_and_do_not_count(ledger):
         assert [entry.body for entry in ledger.history()][-3:] == [{"failure": 1}, {"failure": 0}, {"failure": 0}]
         ledger.thaw(account="ads")
         ledger.thaw(dataset="searches")
-    assert other.pay(bill("q"), delivers()).release == b"a release"
+    assert other.pay(charge("q"), delivers()).release == b"a release"
     assert verify(ledger) == []
 
 
@@ -216,7 +217,7 @@ def test_processes_that_fail_at_once_are_all_counted_and_no_more(ledger, ledger_
                 with Ledger(ledger_url) as own:
                     for place in range(8):
                         try:
-                            own.account("ads").pay(bill(f"{number} {place}", rho="0.001"), breaks)
+                            own.account("ads").pay(charge(f"{number} {place}", "0.001"), breaks)
                         except EngineError:
                             told += 1
                         except FrozenError:
@@ -231,11 +232,75 @@ def test_processes_that_fail_at_once_are_all_counted_and_no_more(ledger, ledger_
     assert verify(ledger) == []
 
 
+def test_processes_of_several_accounts_fail_together_no_more_often_than_their_data_set(ledger, ledger_url):
+    ledger.create_dataset("searches", budget=budget("10"), failures=6)
+    names = ("ads", "ops", "risk", "shop")
+    for name in names:
+        opened(ledger, name, failures=4)
+    children = []
+    for name in names:
+        child = os.fork()
+        if not child:
+            told = 0
+            try:
+                with Ledger(ledger_url) as own:
+                    for place in range(6):
+                        try:
+                            own.account(name).pay(charge(f"{name} {place}", "0.001"), breaks)
+                        except EngineError:
+                            told += 1
+                        except FrozenError:
+                            break
+            finally:
+                os._exit(told)
+        children.append(child)
+    told = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    assert 6 <= sum(told) <= 6 + len(names) - 1
+    each = [seen(ledger.account(name)) for name in names]
+    assert max(own for own, _ in each) <= 4
+    assert sum(own for own, _ in each) == each[0][1] == 6
+    assert verify(ledger) == []
+
+
+def test_a_failure_told_again_by_its_name_is_counted_once(ledger):
+    account, other = opened(ledger), opened(ledger, "ops")
+    with pytest.raises(EngineError):
+        account.pay(charge("q", "0.01"), breaks, "monday")
+    before = ledger.history()
+
+    def again(_: int) -> None:
+        with pytest.raises(ChargedFailureError):
+            account.pay(charge("q", "0.01"), breaks, "monday")
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(again, range(24)))
+    assert ledger.history() == before
+    assert seen(account) == (1, 1)
+    # A name is an account's own: another account's question of that name is another question.
+    assert other.pay(charge("q", "0.01"), delivers(used=cost("0.01")), "monday").release == b"a release"
+
+
+def test_accounts_in_gaussian_dp_are_frozen_alike(ledger):
+    ledger.create_dataset("searches", budget=budget("1", accounting=GAUSSIAN), kind="gaussian", failures=4)
+    account = ledger.open("ads", dataset="searches", budget=budget("1", accounting=GAUSSIAN), failures=2)
+    for number in range(2):
+        with pytest.raises(EngineError):
+            account.pay(charge(f"q{number}", "0.01", accounting=GAUSSIAN), breaks)
+    with pytest.raises(FrozenError):
+        account.pay(charge("q", "0.01", accounting=GAUSSIAN), delivers())
+    assert account.balance().account.used.texts[0] == "0.02"
+    ledger.thaw(account="ads")
+    used = cost("0.005", accounting=GAUSSIAN)
+    assert account.pay(charge("q", "0.01", accounting=GAUSSIAN), delivers(used=used)).release == b"a release"
+    assert account.balance().account.used.texts[0] == "0.025"
+    assert verify(ledger) == []
+
+
 def _die_over(url: str, name: str, account: str = "ads") -> None:
     child = os.fork()
     if not child:
         with Ledger(url) as own:
-            own.account(account).pay(bill(name, rho="0.01"), lambda: os.kill(os.getpid(), signal.SIGKILL))
+            own.account(account).pay(charge(name, "0.01"), lambda: os.kill(os.getpid(), signal.SIGKILL))
     os.waitpid(child, 0)
 
 
@@ -245,7 +310,7 @@ def test_processes_that_die_over_questions_freeze_the_account_without_anybody_ve
         _die_over(ledger_url, f"q{number}")
     assert seen(account) == (0, 0)
     with pytest.raises(FrozenError):
-        account.pay(bill("q"), delivers())
+        account.pay(charge("q"), delivers())
     assert seen(account) == (3, 3)
     assert account.balance().account.reserved.texts[0] == "0"
     assert verify(ledger) == []
@@ -258,7 +323,7 @@ def test_the_dead_are_counted_before_a_failure_is(ledger, ledger_url):
     fail(account, "q")
     assert seen(account) == (3, 3)
     with pytest.raises(FrozenError):
-        account.pay(bill("more"), delivers())
+        account.pay(charge("more"), delivers())
     assert verify(ledger) == []
 
 
@@ -270,7 +335,7 @@ def test_the_dead_of_other_accounts_are_counted_for_the_data_set(ledger, ledger_
     for number, name in enumerate((*names, "ads")):
         _die_over(ledger_url, f"q{number}", name)
     with pytest.raises(FrozenError, match="The data set"):
-        ledger.account("risk").pay(bill("q"), delivers())
+        ledger.account("risk").pay(charge("q"), delivers())
     assert ledger.dataset("searches").failures.seen == 4
     assert verify(ledger) == []
 
@@ -281,7 +346,7 @@ def test_the_last_who_asks_the_same_is_refused_and_the_forfeit_stays(ledger, led
     _die_over(ledger_url, "q")
     for _ in range(2):
         with pytest.raises(FrozenError):
-            account.pay(bill("q", rho="0.01"), delivers())
+            account.pay(charge("q", "0.01"), delivers())
         assert account.balance().account.failures.frozen
     assert [entry.kind for entry in ledger.history()][2:] == ["reserved", "forfeited"]
     assert verify(ledger) == []
@@ -290,13 +355,13 @@ def test_the_last_who_asks_the_same_is_refused_and_the_forfeit_stays(ledger, led
 def _elsewhere(ledger: Ledger, account: Account, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave questions open that another machine answers, as far as anybody here can tell."""
     with monkeypatch.context() as patch:
-        patch.setattr(leases.socket, "gethostname", lambda: "another machine")
+        patch.setattr(heartbeat, "place", lambda: "another machine")
         for name in names:
             with pytest.raises(BaseException, match="unplugged"):
-                account.pay(bill(name, rho="0.01"), _unplug(ledger))
+                account.pay(charge(name, "0.01"), _unplug(ledger))
         ledger.store._engine.dispose()
     sa.event.remove(ledger.store._engine, "before_cursor_execute", _unreachable)
-    monkeypatch.setattr(leases, "_GIVEN_UP", set())
+    monkeypatch.setattr(heartbeat, "_GIVEN_UP", set())
 
 
 def _unreachable(*_: object) -> None:
@@ -315,16 +380,16 @@ def _unplug(ledger: Ledger):
 def test_questions_that_other_machines_hold_may_all_have_failed(ledger, monkeypatch):
     account = opened(ledger, failures=2)
     _elsewhere(ledger, account, ("one",), monkeypatch)
-    assert account.pay(bill("fits", rho="0.01"), delivers(used=cost("0.01"))).release == b"a release"
+    assert account.pay(charge("fits", "0.01"), delivers(used=cost("0.01"))).release == b"a release"
     _elsewhere(ledger, account, ("two",), monkeypatch)
     with pytest.raises(LedgerError, match=r"Other machines are answering 2 questions.*nothing was charged"):
-        account.pay(bill("q"), delivers())
+        account.pay(charge("q"), delivers())
     assert ledger.forfeit_abandoned() == 0
     # The owner's word is enough.
     ledger.allow_failures(3, account="ads")
-    assert account.pay(bill("q"), delivers()).release == b"a release"
-    # A day later they count as dead.
-    monkeypatch.setattr(leases, "_LEASE", -leases._LEASE)
+    assert account.pay(charge("q"), delivers()).release == b"a release"
+    # When they have been silent for long, they count as dead.
+    monkeypatch.setattr(heartbeat, "LEASE_SECONDS", -1.0)
     assert ledger.forfeit_abandoned() == 2
     assert seen(account) == (2, 2)
     assert verify(ledger) == []
@@ -340,13 +405,13 @@ def test_what_this_process_answers_is_known_and_not_asked_for(ledger, ledger_url
     def nested(depth: int):
         def deliver():
             if depth:
-                account.pay(bill(f"q{depth}", rho="0.001"), nested(depth - 1))
+                account.pay(charge(f"q{depth}", "0.001"), nested(depth - 1))
             return b"a release", cost("0.001")
 
         return deliver
 
     sa.event.listen(ledger.store._engine, "before_cursor_execute", listen)
-    account.pay(bill("q", rho="0.001"), nested(8))
+    account.pay(charge("q", "0.001"), nested(8))
     assert not any(looked)
     assert ledger.running.count("searches") == 0
     # What another process answers is asked for once it could be a failure too many.
@@ -355,12 +420,12 @@ def test_what_this_process_answers_is_known_and_not_asked_for(ledger, ledger_url
 
         def also_elsewhere():
             for number in range(2):
-                account.pay(bill(f"here {number}", rho="0.001"), delivers(used=cost("0.001")))
+                account.pay(charge(f"here {number}", "0.001"), delivers(used=cost("0.001")))
             child_looks.append(ledger.running.count("searches", "ads"))
             return b"a release", cost("0.001")
 
         ledger.allow_failures(1, account="ads")
-        other.account("ads").pay(bill("elsewhere", rho="0.001"), also_elsewhere)
+        other.account("ads").pay(charge("elsewhere", "0.001"), also_elsewhere)
     assert any(looked)
     assert child_looks == [0]
     assert verify(ledger) == []
@@ -377,7 +442,7 @@ def test_a_forked_child_answers_nothing_of_its_parents(ledger):
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         return b"a release", cost("0.1")
 
-    account.pay(bill("q"), deliver)
+    account.pay(charge("q"), deliver)
 
 
 def test_as_many_questions_as_anybody_likes_may_be_open_at_once(ledger):
@@ -394,24 +459,24 @@ def test_whatever_ends_a_question_counts(ledger, stop):
         raise stop
 
     with pytest.raises(stop):
-        account.pay(bill("q", rho="0.01"), stopped)
+        account.pay(charge("q", "0.01"), stopped)
     assert seen(account) == (1, 1)
 
 
 def test_an_answer_that_cannot_be_settled_counts(ledger):
     account = opened(ledger)
     with pytest.raises(ChargedFailureError):
-        account.pay(bill("q", rho="0.01"), delivers(used=cost("0.5")))
+        account.pay(charge("q", "0.01"), delivers(used=cost("0.5")))
     assert seen(account) == (1, 1)
     assert verify(ledger) == []
 
 
 def test_what_is_refused_before_data_is_touched_does_not_count(ledger):
     account = opened(ledger)
-    for wrong in (bill("q", rho="2"), bill("q", unit="other")):
+    for wrong in (charge("q", "2"), charge("q", unit="other")):
         with pytest.raises((BudgetRefusedError, InvalidArgumentError)):
             opened(ledger).pay(wrong, delivers())
-        account.pay(bill("first"), delivers())
+        account.pay(charge("first"), delivers())
     assert seen(account) == (0, 0)
 
 
@@ -440,7 +505,7 @@ def test_an_answer_that_was_settled_while_frozen_is_found(ledger):
         return b"a release", cost("0.1")
 
     with pytest.raises(ChargedFailureError):
-        account.pay(bill("q"), deliver)
+        account.pay(charge("q"), deliver)
     with ledger.changing("searches", "ads") as change:
         state["frozen"] = change.state.is_frozen("ads")
         for kind in ("reserved", "settled"):
@@ -464,7 +529,7 @@ def test_a_reservation_that_is_open_is_counted_as_open(ledger):
         inside.append((account.balance().account.failures.open, account.balance().dataset.failures.open))
         return b"a release", cost("0.1")
 
-    account.pay(bill("q"), deliver)
+    account.pay(charge("q"), deliver)
     assert inside == [(1, 1)]
     with ledger.store.reading() as connection:
         assert connection.execute(sa.select(questions.c.state)).scalars().all() == ["settled"]

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
-from tests.ledger.books import PATIENCE_SECONDS, bill, budget, cost, delivers, eventually, held_up
+from tests.ledger.books import PATIENCE_SECONDS, budget, charge, cost, delivers, eventually, held_up
 
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, LedgerError
 from unlisted.ledger.account import Account
@@ -63,7 +63,7 @@ def test_reservations_that_wait_are_kept_by_one_commit(ledger, threads):
         reserved.wait(PATIENCE_SECONDS)
         return b"a release", cost("0.05")
 
-    pays = [lambda account=account: account.pay(bill("q"), deliver) for account in accounts]
+    pays = [lambda account=account: account.pay(charge("q"), deliver) for account in accounts]
     futures = asked_together(threads, accounts[0], pays)
     assert [future.result(PATIENCE_SECONDS).account for future in futures] == [one.name for one in accounts]
     of_the_booking_that_was_held_up = 1
@@ -82,12 +82,12 @@ def test_one_that_is_refused_costs_the_others_nothing(ledger, threads):
         for name, rho in (("first", "1"), ("poor", "0.01"), ("second", "1"), ("strange", "1"), ("third", "1"))
     )
     pays = [
-        lambda: first.pay(bill("q"), delivers()).release,
-        lambda: poor.pay(bill("q"), delivers()),
-        lambda: second.pay(bill("q"), delivers()).release,
-        lambda: strange.pay(bill("q", unit="session"), delivers()),
+        lambda: first.pay(charge("q"), delivers()).release,
+        lambda: poor.pay(charge("q"), delivers()),
+        lambda: second.pay(charge("q"), delivers()).release,
+        lambda: strange.pay(charge("q", unit="session"), delivers()),
         # Two fit, this one does not: those before it in the same transaction count.
-        lambda: third.pay(bill("q"), delivers()),
+        lambda: third.pay(charge("q"), delivers()),
     ]
     futures = asked_together(threads, first, pays)
     answered, refused = b"a release", BudgetRefusedError
@@ -104,10 +104,10 @@ def test_what_is_forfeited_on_the_way_to_a_refusal_stays_forfeited(ledger, ledge
     child = os.fork()
     if not child:
         with Ledger(ledger_url) as own:
-            own.account("poor").pay(bill("q"), lambda: os._exit(0))
+            own.account("poor").pay(charge("q"), lambda: os._exit(0))
     os.waitpid(child, 0)
     # Asking again first forfeits what the dead process held, and then finds that too little is left.
-    pays = [lambda: poor.pay(bill("q"), delivers()), lambda: other.pay(bill("q"), delivers()).release]
+    pays = [lambda: poor.pay(charge("q"), delivers()), lambda: other.pay(charge("q"), delivers()).release]
     assert [outcome(one) for one in asked_together(threads, other, pays)] == [BudgetRefusedError, b"a release"]
     assert [entry.kind for entry in ledger.history()][3:] == ["reserved", "forfeited", "reserved", "settled"]
     assert poor.balance().account.used.texts[0] == "0.1"
@@ -123,7 +123,7 @@ def test_what_a_refused_one_had_added_before_is_taken_back(ledger, threads):
         raise InvalidArgumentError("account", "poor", "richer")
 
     refused = Booking(poor.dataset, poor.name, frozenset(), add_and_refuse)
-    pays = [lambda: ledger.book(refused), lambda: other.pay(bill("q"), delivers()).release]
+    pays = [lambda: ledger.book(refused), lambda: other.pay(charge("q"), delivers()).release]
     assert [outcome(one) for one in asked_together(threads, other, pays)] == [InvalidArgumentError, b"a release"]
     assert [entry.kind for entry in ledger.history()][3:] == ["reserved", "settled"]
     assert verify(ledger) == []
@@ -142,7 +142,7 @@ def test_if_the_transaction_fails_all_are_told_and_nothing_is_booked(ledger, thr
         raise AssertionError("data was touched without a reservation")
 
     sa.event.listen(ledger.store._engine, "before_cursor_execute", fail_once)
-    pays = [lambda account=account: account.pay(bill("q"), never) for account in accounts]
+    pays = [lambda account=account: account.pay(charge("q"), never) for account in accounts]
     told = [future.exception(PATIENCE_SECONDS) for future in asked_together(threads, accounts[0], pays)]
     assert len(failures) == 1
     assert [issubclass(type(one), LedgerError) for one in told] == [True] * 3
@@ -150,7 +150,7 @@ def test_if_the_transaction_fails_all_are_told_and_nothing_is_booked(ledger, thr
     # One exception raised in several threads would show each the others' traces.
     assert len({id(one) for one in told}) == 3
     assert {entry.kind for entry in ledger.history()} == {"opened"}
-    assert accounts[0].pay(bill("q"), delivers()).release == b"a release"
+    assert accounts[0].pay(charge("q"), delivers()).release == b"a release"
     assert verify(ledger) == []
 
 
@@ -163,7 +163,7 @@ def test_an_answer_that_comes_too_late_does_not_keep_others_from_being_stored(le
         may_answer.wait(PATIENCE_SECONDS)
         return b"a release", cost("0.05")
 
-    futures = [threads.submit(account.pay, bill("q"), deliver) for account in (late, timely)]
+    futures = [threads.submit(account.pay, charge("q"), deliver) for account in (late, timely)]
     reserved.wait(PATIENCE_SECONDS)
     with ledger.changing("late", "late") as change:
         forfeit(change, 3)
@@ -188,7 +188,7 @@ def test_large_answers_that_are_stored_together_are_stored_as_they_are(ledger, t
         return release, cost("0.05")
 
     futures = [
-        threads.submit(account.pay, bill("q"), lambda release=release: deliver(release), "monday")
+        threads.submit(account.pay, charge("q"), lambda release=release: deliver(release), "monday")
         for account, release in zip(accounts, releases, strict=True)
     ]
     reserved.wait(PATIENCE_SECONDS)
@@ -196,7 +196,7 @@ def test_large_answers_that_are_stored_together_are_stored_as_they_are(ledger, t
         may_answer.set()
         wait_for(4)
     assert [future.result(PATIENCE_SECONDS).release for future in futures] == releases
-    assert [account.pay(bill("q"), delivers(), "monday").release for account in accounts] == releases
+    assert [account.pay(charge("q"), delivers(), "monday").release for account in accounts] == releases
     assert verify(ledger) == []
 
 
@@ -210,7 +210,9 @@ def test_one_question_asked_twice_at_once_is_answered_once(ledger, threads, vers
         answers.append(b"answer %d" % len(answers))
         return answers[-1], cost("0.05")
 
-    pays = [lambda: account.pay(bill("q"), deliver, key)] * 4 + [lambda: other.pay(bill("q"), delivers()).release]
+    pays = [lambda: account.pay(charge("q"), deliver, key)] * 4 + [
+        lambda: other.pay(charge("q"), delivers()).release
+    ]
     futures = asked_together(threads, other, pays)
     assert futures.pop().result(PATIENCE_SECONDS) == b"a release"
     # Whoever comes while it is being answered is told so; whoever comes later gets the answer.
@@ -218,7 +220,7 @@ def test_one_question_asked_twice_at_once_is_answered_once(ledger, threads, vers
     assert {LedgerError if one is LedgerError else one.release for one in told} <= {b"answer 0", LedgerError}
     assert any(one is not LedgerError for one in told)
     assert answers == [b"answer 0"]
-    assert account.pay(bill("q"), deliver, key).release == b"answer 0"
+    assert account.pay(charge("q"), deliver, key).release == b"answer 0"
     assert verify(ledger) == []
 
 
@@ -226,9 +228,9 @@ def test_one_question_asked_twice_at_once_is_answered_once(ledger, threads, vers
 def test_what_cannot_be_stored_does_not_keep_others_from_it(ledger, threads, strange):
     first, rude, second = (opened(ledger, name) for name in ("first", "rude", "second"))
     pays = [
-        lambda: first.pay(bill("q"), delivers()).release,
-        lambda: rude.pay(bill(strange), delivers()).release,
-        lambda: second.pay(bill("q"), delivers()).release,
+        lambda: first.pay(charge("q"), delivers()).release,
+        lambda: rude.pay(charge(strange), delivers()).release,
+        lambda: second.pay(charge("q"), delivers()).release,
     ]
     futures = asked_together(threads, first, pays)
     assert [outcome(futures[0]), outcome(futures[2])] == [b"a release"] * 2
@@ -245,10 +247,10 @@ def test_a_data_set_that_is_locked_elsewhere_holds_up_its_own_questions_only(
     locked, free = (opened(ledger, name, dataset=name) for name in ("locked", "free"))
     with Ledger(postgres_ledger_url) as elsewhere, elsewhere.store.writing() as connection:
         connection.execute(sa.select(datasets).where(datasets.c.name == "locked").with_for_update())
-        waits = [threads.submit(locked.pay, bill(f"q{number}"), delivers()) for number in range(3)]
+        waits = [threads.submit(locked.pay, charge(f"q{number}"), delivers()) for number in range(3)]
         eventually(lambda: ledger._booker._turns.is_busy("locked"))
         for number in range(3):
-            assert threads.submit(free.pay, bill(f"q{number}"), delivers()).result(PATIENCE_SECONDS).number
+            assert threads.submit(free.pay, charge(f"q{number}"), delivers()).result(PATIENCE_SECONDS).number
         assert not any(one.done() for one in waits)
     assert [one.result(PATIENCE_SECONDS).release for one in waits] == [b"a release"] * 3
     assert locked.balance().account.used.texts[0] == "0.3"
@@ -258,7 +260,7 @@ def test_a_data_set_that_is_locked_elsewhere_holds_up_its_own_questions_only(
 def test_an_account_that_somebody_took_out_is_refused_alone(ledger, threads):
     there = opened(ledger, "there")
     gone = Account(ledger, "gone", "searches", there.terms)
-    pays = [lambda: gone.pay(bill("q"), delivers()), lambda: there.pay(bill("q"), delivers()).release]
+    pays = [lambda: gone.pay(charge("q"), delivers()), lambda: there.pay(charge("q"), delivers()).release]
     futures = asked_together(threads, there, pays)
     with pytest.raises(LedgerError, match="'gone' is not in the ledger any more"):
         futures[0].result(PATIENCE_SECONDS)

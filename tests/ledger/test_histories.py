@@ -16,18 +16,20 @@ from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from queue import Queue
-from typing import Any
+from typing import Any, ClassVar
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
-from tests.ledger.books import Clock, bill, budget, cost
+from tests.ledger.books import Clock, budget, charge, cost
 
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, LedgerError
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.leases import forfeit
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.verify import verify
+from unlisted.noise.gaussian.accounting import GAUSSIAN
+from unlisted.privacy.accounting import ZCDP, Accounting
 
 PATIENCE_SECONDS = 600
 # A folder in memory where there is one: how long a commit takes is not what is tested here.
@@ -54,6 +56,7 @@ class World:
     """A ledger, its clock, and the questions that are being answered in it."""
 
     folder: Path
+    accounting: Accounting
     clock: Clock = field(default_factory=Clock)
     running: dict[int, Running] = field(default_factory=dict)
 
@@ -61,13 +64,19 @@ class World:
         self.ledger = Ledger(self.folder / "budget.db", clock=self.clock)
 
     def create(self, dataset: str, total: Pair, version: str | None) -> str:
-        self.ledger.create_dataset(dataset, budget=budget(*total), version=version, failures=4)
+        declared = {"kind": self.accounting.name, "version": version, "failures": 4}
+        self.ledger.create_dataset(dataset, budget=budget(*total, self.accounting), **declared)
         return "done"
 
     def open(self, account: str, dataset: str, share: Pair, daily: Pair | None, failures: int) -> str:
-        each = None if daily is None else budget(*daily)
+        each = None if daily is None else budget(*daily, self.accounting)
         period = None if daily is None else "day"
-        terms = {"budget": budget(*share), "period": period, "period_budget": each, "failures": failures}
+        terms = {
+            "budget": budget(*share, self.accounting),
+            "period": period,
+            "period_budget": each,
+            "failures": failures,
+        }
         self.ledger.open(account, dataset=dataset, **terms)
         return "done"
 
@@ -107,7 +116,7 @@ class World:
         return outcome
 
     def answer(self, number: int, used: Pair) -> str:
-        return self.running.pop(number).end((f"answer {number}".encode(), cost(*used)))
+        return self.running.pop(number).end((f"answer {number}".encode(), cost(*used, self.accounting)))
 
     def fail(self, number: int) -> str:
         return self.running.pop(number).end(None)
@@ -132,7 +141,8 @@ class Running:
         self.ledger, self.account = ledger, account
         self.dataset = ledger.account(account).dataset
         self.reservation = 0
-        self._bill = bill(question, *ceiling, source=f"{self.dataset}.parquet")
+        accounting = ledger.account(account).accounting
+        self._charge = charge(question, *ceiling, accounting, source=f"{self.dataset}.parquet")
         self._key = key
         self._said: Queue[str] = Queue()
         self._order: Queue[tuple[bytes, Any] | None] = Queue()
@@ -153,7 +163,7 @@ class Running:
 
     def _run(self) -> None:
         try:
-            paid = self.ledger.account(self.account).pay(self._bill, self._deliver, self._key)
+            paid = self.ledger.account(self.account).pay(self._charge, self._deliver, self._key)
         except (
             BudgetRefusedError,
             ChargedFailureError,
@@ -254,6 +264,7 @@ def pairs(most: int) -> st.SearchStrategy[Pair]:
 class Histories(RuleBasedStateMachine):
     """Everything that can happen to a ledger, in any order."""
 
+    accounting: ClassVar[Accounting] = ZCDP
     opened = Bundle("opened")
     waiting = Bundle("waiting")
 
@@ -266,7 +277,7 @@ class Histories(RuleBasedStateMachine):
 
     def _new_world(self, name: str) -> World:
         (self.folder / name).mkdir()
-        return World(self.folder / name)
+        return World(self.folder / name, self.accounting)
 
     def do(self, what: str, *how: Any) -> str:
         outcome: str = getattr(self.world, what)(*how)
@@ -325,8 +336,9 @@ class Histories(RuleBasedStateMachine):
     @rule(number=consumes(waiting), share=st.fractions(0, 1, max_denominator=7))
     def answer(self, number: int, share: Fraction) -> None:
         asked = self.model.asked[number]
-        used = Amount.charge(cost(share * asked.ceiling[0], share * asked.ceiling[1])).guarantee()
-        outcome = self.do("answer", number, (used.rho, used.delta))
+        part = cost(share * asked.ceiling[0], share * asked.ceiling[1], self.accounting)
+        used = Amount.charge(part, self.accounting).exact
+        outcome = self.do("answer", number, used)
         if asked.state == "abandoned":
             assert outcome == "ChargedFailureError"
             return
@@ -338,7 +350,7 @@ class Histories(RuleBasedStateMachine):
             return
         assert outcome == f"answer {number}"
         dataset = self.model.of[asked.account]
-        back = (asked.ceiling[0] - used.rho, asked.ceiling[1] - used.delta)
+        back = (asked.ceiling[0] - used[0], asked.ceiling[1] - used[1])
         self.model.take((dataset, asked.account, (asked.account, asked.day)), back, -1)
         self._entry(dataset)
         asked.state = outcome
@@ -404,8 +416,8 @@ class Histories(RuleBasedStateMachine):
     def nothing_is_overspent_or_stranded(self) -> None:
         for account in self.model.of:
             left = self.world.ledger.account(account).balance().left
-            assert Amount.allowance(*self.model.left(account, self.world.clock.time)) == left
-            assert min(left.rho, left.delta) >= 0
+            assert Amount.allowance(*self.model.left(account, self.world.clock.time), self.accounting) == left
+            assert min(left.loss, left.delta) >= 0
 
     @invariant()
     def failures_are_counted_and_no_more_than_are_allowed(self) -> None:
@@ -432,5 +444,13 @@ class Histories(RuleBasedStateMachine):
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
+class GaussianHistories(Histories):
+    """The same where μ² adds up."""
+
+    accounting = GAUSSIAN
+
+
 TestHistories = Histories.TestCase
-TestHistories.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestHistories.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
+TestGaussianHistories = GaussianHistories.TestCase
+TestGaussianHistories.settings = settings(max_examples=10, stateful_step_count=25, deadline=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from tests.ledger.books import Clock, bill, budget, charged, cost, delivers
+from tests.ledger.books import Clock, budget, charge, charged, cost, delivers
 
 from unlisted import Budget
 from unlisted.errors import BudgetRefusedError, ChargedFailureError, InvalidArgumentError, LedgerError
@@ -13,6 +13,7 @@ from unlisted.ledger.leases import forfeit
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.terms import ResultsBudget
 from unlisted.ledger.verify import verify
+from unlisted.privacy.convert import delta_cks_up
 
 
 def left(ledger: Ledger, account: str = "ads") -> tuple[str, str]:
@@ -21,14 +22,14 @@ def left(ledger: Ledger, account: str = "ads") -> tuple[str, str]:
 
 def test_settling_returns_what_was_not_used(ledger):
     account = ledger.open("ads", dataset="searches", budget=budget())
-    account.pay(bill("q", rho="0.5"), delivers(used=cost("0.2")))
+    account.pay(charge("q", "0.5"), delivers(used=cost("0.2")))
     assert left(ledger) == ("0.8", "0.000000999")
     assert verify(ledger) == []
 
 
 def test_delta_of_a_settled_question_is_what_it_used(ledger):
     account = ledger.open("ads", dataset="searches", budget=budget())
-    account.pay(bill("q", rho="0.5", delta="1e-7"), delivers(used=cost("0.2", "1e-7")))
+    account.pay(charge("q", "0.5", delta="1e-7"), delivers(used=cost("0.2", "1e-7")))
     assert left(ledger)[1] == "0.0000009"
 
 
@@ -36,32 +37,32 @@ def test_a_question_that_does_not_fit_is_refused_and_costs_nothing(ledger):
     account = ledger.open("ads", dataset="searches", budget=budget("1"))
     per_result = cost("0.00125", "0")
     with pytest.raises(BudgetRefusedError, match=r"enough for 800 more results at ε = 0\.1.*Nothing was charged"):
-        account.pay(bill("q", rho="1.1", result=per_result, result_epsilon=Fraction(1, 10)), delivers())
+        account.pay(charge("q", "1.1", result=per_result, result_epsilon=Fraction(1, 10)), delivers())
     assert left(ledger) == ("1", "0.000001")
 
 
 def test_no_results_are_spoken_of_where_not_one_fits_and_none_was_promised(ledger):
     account = ledger.open("ads", dataset="searches", budget=budget("1"))
     with pytest.raises(BudgetRefusedError, match="too little ρ") as refusal:
-        account.pay(bill("q", rho="2", result=cost("2", "0"), result_epsilon=Fraction(4)), delivers())
+        account.pay(charge("q", "2", result=cost("2", "0"), result_epsilon=Fraction(4)), delivers())
     assert "results at" not in str(refusal.value)
 
 
 def test_delta_alone_can_be_what_is_short(ledger):
     account = ledger.open("ads", dataset="searches", budget=budget("1", "1e-9"))
-    account.pay(bill("one", delta="1e-9"), delivers())
+    account.pay(charge("one", delta="1e-9"), delivers())
     with pytest.raises(BudgetRefusedError, match="too little δ"):
-        account.pay(bill("two", delta="1e-9"), delivers())
+        account.pay(charge("two", delta="1e-9"), delivers())
 
 
 def test_accounts_together_cannot_exceed_the_data_set(ledger):
     ledger.create_dataset("searches", budget=budget("1"))
     one = ledger.open("one", dataset="searches", budget=budget("0.8"))
     two = ledger.open("two", dataset="searches", budget=budget("0.8"))
-    one.pay(bill("a", rho="0.8"), delivers(rho="0.8"))
+    one.pay(charge("a", "0.8"), delivers(rho="0.8"))
     with pytest.raises(BudgetRefusedError, match="data set 'searches', which all its accounts share"):
-        two.pay(bill("b", rho="0.3"), delivers())
-    two.pay(bill("c", rho="0.2"), delivers(rho="0.2"))
+        two.pay(charge("b", "0.3"), delivers())
+    two.pay(charge("c", "0.2"), delivers(rho="0.2"))
     assert ledger.dataset("searches").left == charged(cost("0", "0.000000998"))
 
 
@@ -73,7 +74,7 @@ def test_a_failure_after_data_was_touched_is_charged_in_full(ledger, failure):
         raise failure
 
     with pytest.raises(type(failure)):
-        account.pay(bill("q", rho="0.3"), fails)
+        account.pay(charge("q", "0.3"), fails)
     assert left(ledger) == ("0.7", "0.000000999")
     assert [entry.kind for entry in ledger.history(account="ads")] == ["opened", "reserved", "forfeited"]
     assert verify(ledger) == []
@@ -82,7 +83,7 @@ def test_a_failure_after_data_was_touched_is_charged_in_full(ledger, failure):
 def test_using_more_than_was_reserved_is_charged_and_lost(ledger):
     account = ledger.open("ads", dataset="searches", budget=budget())
     with pytest.raises(ChargedFailureError):
-        account.pay(bill("q", rho="0.1"), delivers(used=cost("0.2")))
+        account.pay(charge("q", "0.1"), delivers(used=cost("0.2")))
     assert left(ledger)[0] == "0.9"
 
 
@@ -96,7 +97,7 @@ def test_a_reservation_forfeited_meanwhile_cannot_be_settled(ledger):
         return b"too late", cost("0.1")
 
     with pytest.raises(ChargedFailureError):
-        account.pay(bill("q"), slow)
+        account.pay(charge("q"), slow)
     assert left(ledger)[0] == "0.9"
     assert verify(ledger) == []
 
@@ -105,45 +106,45 @@ class TestRepeats:
     def test_the_same_question_on_the_same_version_is_free_and_the_same_bytes(self, ledger):
         ledger.create_dataset("searches", budget=budget(), version="november")
         account = ledger.open("ads", dataset="searches", budget=budget())
-        first = account.pay(bill("q"), delivers(b"first"))
-        again = account.pay(bill("q"), delivers(b"second"))
+        first = account.pay(charge("q"), delivers(b"first"))
+        again = account.pay(charge("q"), delivers(b"second"))
         assert again == first
         assert left(ledger)[0] == "0.9"
 
     def test_a_new_version_is_a_new_question(self, ledger):
         ledger.create_dataset("searches", budget=budget(), version="november")
         account = ledger.open("ads", dataset="searches", budget=budget())
-        account.pay(bill("q"), delivers(b"first"))
+        account.pay(charge("q"), delivers(b"first"))
         ledger.declare_version("searches", "december")
-        assert account.pay(bill("q"), delivers(b"second")).release == b"second"
+        assert account.pay(charge("q"), delivers(b"second")).release == b"second"
         assert left(ledger)[0] == "0.8"
         assert verify(ledger) == []
 
     def test_without_a_version_nothing_is_replayed(self, ledger):
         account = ledger.open("ads", dataset="searches", budget=budget())
-        account.pay(bill("q"), delivers(b"first"))
-        assert account.pay(bill("q"), delivers(b"second")).release == b"second"
+        account.pay(charge("q"), delivers(b"first"))
+        assert account.pay(charge("q"), delivers(b"second")).release == b"second"
 
     def test_another_account_pays_for_itself(self, ledger):
         ledger.create_dataset("searches", budget=budget(), version="november")
-        ledger.open("ads", dataset="searches", budget=budget()).pay(bill("q"), delivers(b"first"))
+        ledger.open("ads", dataset="searches", budget=budget()).pay(charge("q"), delivers(b"first"))
         other = ledger.open("ops", dataset="searches", budget=budget())
-        assert other.pay(bill("q"), delivers(b"second")).release == b"second"
+        assert other.pay(charge("q"), delivers(b"second")).release == b"second"
 
     def test_an_idempotency_key_returns_the_first_answer(self, ledger):
         account = ledger.open("ads", dataset="searches", budget=budget())
-        first = account.pay(bill("q"), delivers(b"first"), "key")
-        assert account.pay(bill("q"), delivers(b"second"), "key") == first
+        first = account.pay(charge("q"), delivers(b"first"), "key")
+        assert account.pay(charge("q"), delivers(b"second"), "key") == first
         with pytest.raises(InvalidArgumentError, match="one question only"):
-            account.pay(bill("other"), delivers(), "key")
+            account.pay(charge("other"), delivers(), "key")
         assert left(ledger)[0] == "0.9"
 
     def test_a_key_whose_first_try_failed_stays_failed(self, ledger):
         account = ledger.open("ads", dataset="searches", budget=budget())
         with pytest.raises(ZeroDivisionError):
-            account.pay(bill("q"), lambda: 1 / 0, "key")
+            account.pay(charge("q"), lambda: 1 / 0, "key")
         with pytest.raises(ChargedFailureError):
-            account.pay(bill("q"), delivers(), "key")
+            account.pay(charge("q"), delivers(), "key")
         assert left(ledger)[0] == "0.9"
 
     def test_the_same_question_asked_while_it_is_being_answered_is_refused(self, ledger):
@@ -152,10 +153,10 @@ class TestRepeats:
 
         def meanwhile():
             with pytest.raises(LedgerError, match="being answered right now"):
-                account.pay(bill("q"), delivers())
+                account.pay(charge("q"), delivers())
             return b"first", cost("0.1")
 
-        assert account.pay(bill("q"), meanwhile).release == b"first"
+        assert account.pay(charge("q"), meanwhile).release == b"first"
         assert left(ledger)[0] == "0.9"
 
 
@@ -178,23 +179,25 @@ class TestTerms:
         ledger.open("ads", dataset="searches", budget=budget("0.5"))
         assert ledger.dataset("searches").total == charged(cost("0.5", "1e-6"))
 
-    def test_a_budget_in_epsilon_is_refused_with_the_way_out(self, ledger):
-        with pytest.raises(InvalidArgumentError, match="say rho=0"):
-            ledger.open("ads", dataset="searches", budget=Budget(epsilon=1, delta=1e-6))
+    def test_a_budget_in_epsilon_is_the_largest_rho_that_keeps_it(self, ledger):
+        account = ledger.open("ads", dataset="searches", budget=Budget(epsilon=1, delta=1e-6))
+        rho, delta = account.terms.total.exact
+        assert delta == Fraction(1, 2 * 10**6)
+        assert delta_cks_up(rho, 1) <= delta < delta_cks_up(rho * Fraction(1001, 1000), 1)
 
     @pytest.mark.parametrize("changed", [{"unit": "visitor"}, {"adjacency": "replace"}, {"source": "other.csv"}])
     def test_a_question_about_something_else_is_refused(self, ledger, changed):
         account = ledger.open("ads", dataset="searches", budget=budget())
-        account.pay(bill("q"), delivers())
+        account.pay(charge("q"), delivers())
         with pytest.raises(InvalidArgumentError, match="which the data set 'searches' is about"):
-            account.pay(bill("other", **changed), delivers())
+            account.pay(charge("other", **changed), delivers())
         assert left(ledger)[0] == "0.9"
 
     def test_a_closed_account_refuses(self, ledger):
         account = ledger.open("ads", dataset="searches", budget=budget())
         ledger.close_account("ads")
         with pytest.raises(BudgetRefusedError, match="is closed"):
-            account.pay(bill("q"), delivers())
+            account.pay(charge("q"), delivers())
         with pytest.raises(InvalidArgumentError, match="closed before"):
             ledger.close_account("ads")
 
@@ -204,14 +207,14 @@ class TestPeriods:
         account = ledger.open(
             "ads", dataset="searches", budget=budget("0.5"), period="month", period_budget=budget("0.2")
         )
-        account.pay(bill("a", rho="0.2"), delivers(rho="0.2"))
+        account.pay(charge("a", "0.2"), delivers(rho="0.2"))
         with pytest.raises(BudgetRefusedError, match="in 2026-11"):
-            account.pay(bill("b"), delivers())
+            account.pay(charge("b"), delivers())
         clock.move(days=31)
-        account.pay(bill("c", rho="0.2"), delivers(rho="0.2"))
+        account.pay(charge("c", "0.2"), delivers(rho="0.2"))
         clock.move(days=31)
         with pytest.raises(BudgetRefusedError):
-            account.pay(bill("d", rho="0.2"), delivers())
+            account.pay(charge("d", "0.2"), delivers())
         assert left(ledger)[0] == "0.1"
         assert verify(ledger) == []
 
@@ -220,10 +223,10 @@ class TestPeriods:
             "ads", dataset="searches", budget=budget("1"), period="month", period_budget=budget("0.2")
         )
         clock.move(days=31)
-        account.pay(bill("a", rho="0.2"), delivers(rho="0.2"))
+        account.pay(charge("a", "0.2"), delivers(rho="0.2"))
         clock.move(days=-31)
         with pytest.raises(BudgetRefusedError):
-            account.pay(bill("b"), delivers())
+            account.pay(charge("b"), delivers())
         times = [entry.time for entry in ledger.history("searches")]
         assert times == sorted(times)
 
@@ -234,9 +237,9 @@ class TestPeriods:
 
         def over_midnight():
             clock.move(days=1)
-            account.pay(bill("next day", rho="0.2"), delivers(rho="0.2"))
+            account.pay(charge("next day", "0.2"), delivers(rho="0.2"))
             return b"late", cost("0.05")
 
-        account.pay(bill("a", rho="0.2"), over_midnight)
+        account.pay(charge("a", "0.2"), over_midnight)
         assert ledger.account("ads").balance().left_in_period == charged(cost("0", "0.000000999"))
         assert verify(ledger) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from tests.fixtures.kitchen import BUDGET, COMMON, asked
-from tests.ledger.books import Clock, bill, budget, cost, delivers
+from tests.ledger.books import Clock, budget, charge, cost, delivers
 
 import unlisted as ul
 from unlisted.cli.account import create
@@ -36,30 +36,30 @@ class TestFloats:
         assert 0.1 + 0.2 > 0.3, "as floats, three tenths do not hold a tenth and two"
         account = ledger.open("ads", dataset="searches", budget=ul.Budget(rho=0.3, delta=3e-9))
         for rho in (0.1, 0.2):
-            account.pay(bill(f"q{rho}", rho=str(rho)), delivers(rho=str(rho)))
+            account.pay(charge(f"q{rho}", str(rho)), delivers(rho=str(rho)))
         assert account.balance().left.texts == ("0", "0.000000001")
 
     def test_a_thousand_equal_parts_make_the_whole(self, ledger: Ledger) -> None:
         account = ledger.open("ads", dataset="searches", budget=ul.Budget(rho=0.0245, delta=1e-8))
         for number in range(10):
-            account.pay(bill(f"q{number}", rho="0.00245"), delivers(rho="0.00245"))
+            account.pay(charge(f"q{number}", "0.00245"), delivers(rho="0.00245"))
         assert account.balance().left == Amount()
         assert verify(ledger) == []
 
     def test_a_tiny_spend_is_not_lost_after_exhaustion(self, ledger: Ledger) -> None:
         """openmed #2457: once 1 - spent was 0, a spend below the last digit of a float was free for ever."""
         account = ledger.open("ads", dataset="searches", budget=budget("1"))
-        account.pay(bill("all", rho="1"), delivers(rho="1"))
+        account.pay(charge("all", "1"), delivers(rho="1"))
         for tiny in ("1e-17", "5e-324", "1e-400"):
             assert 1.0 + float(tiny) == 1.0
             with pytest.raises(BudgetRefusedError, match="too little ρ"):
-                account.pay(bill("one more", rho=tiny), delivers())
+                account.pay(charge("one more", tiny), delivers())
 
     def test_tiny_spends_add_up(self, ledger: Ledger) -> None:
         account = ledger.open("ads", dataset="searches", budget=budget("1"))
-        account.pay(bill("first", rho="0.5"), delivers(rho="0.5"))
+        account.pay(charge("first", "0.5"), delivers(rho="0.5"))
         for number in range(3):
-            account.pay(bill(f"q{number}", rho="1e-400"), delivers(used=cost("1e-400")))
+            account.pay(charge(f"q{number}", "1e-400"), delivers(used=cost("1e-400")))
         assert account.balance().account.used.guarantee().rho == Fraction(1, 2) + 3 * UNIT, (
             "rounded up, never away"
         )
@@ -68,8 +68,8 @@ class TestFloats:
         third, digits = Fraction(1, 3), 40
         charged, allowed = Amount.charge(ul.Guarantee(third, third)), Amount.allowance(third, third)
         # Written out here: nothing of the program says what is right.
-        assert (charged.rho, charged.delta) == (int("3" * (digits - 1) + "4"),) * 2
-        assert (allowed.rho, allowed.delta) == (int("3" * digits),) * 2
+        assert (charged.loss, charged.delta) == (int("3" * (digits - 1) + "4"),) * 2
+        assert (allowed.loss, allowed.delta) == (int("3" * digits),) * 2
         assert charged.texts == ("0." + "3" * (digits - 1) + "4",) * 2
         for part in ("rho", "delta"):
             assert third < getattr(charged.guarantee(), part) < third + UNIT
@@ -79,7 +79,7 @@ class TestFloats:
     @pytest.mark.parametrize(("rho", "delta"), [("1e-400", "0"), ("0", "1e-400")])
     def test_the_smallest_charge_of_either_kind_is_a_unit(self, rho: str, delta: str) -> None:
         found = Amount.charge(cost(rho, delta))
-        assert (found.rho, found.delta) == (int(rho != "0"), int(delta != "0"))
+        assert (found.loss, found.delta) == (int(rho != "0"), int(delta != "0"))
         assert not found.fits(Amount.allowance(Fraction(0), Fraction(0)))
 
     def test_no_column_of_the_store_can_hold_a_float(self) -> None:
@@ -98,12 +98,12 @@ class TestCharging:
             seen.append(ledger.account("ads").balance().left.texts[0])
             return b"answer", cost("0.1")
 
-        account.pay(bill("q", rho="0.4"), looks)
+        account.pay(charge("q", "0.4"), looks)
         assert seen == ["0.6"]
 
     def test_a_kill_between_reservation_and_release_is_not_free(self, ledger: Ledger, ledger_url: str) -> None:
         account = ledger.open("ads", dataset="searches", budget=budget("1"))
-        _in_a_child(ledger_url, lambda own: own.pay(bill("q", rho="0.4"), _dies))
+        _in_a_child(ledger_url, lambda own: own.pay(charge("q", "0.4"), _dies))
         assert account.balance().left.texts[0] == "0.6"
         assert ledger.forfeit_abandoned() == 1
         assert account.balance().left.texts[0] == "0.6"
@@ -112,10 +112,10 @@ class TestCharging:
         """Lomas set a flag for whoever was asking; a crash left it set."""
         ledger.create_dataset("searches", budget=budget("1"), version="november")
         account = ledger.open("ads", dataset="searches", budget=budget("1"))
-        _in_a_child(ledger_url, lambda own: own.pay(bill("q", rho="0.4"), _dies))
-        assert account.pay(bill("another"), delivers(b"yes")).release == b"yes"
+        _in_a_child(ledger_url, lambda own: own.pay(charge("q", "0.4"), _dies))
+        assert account.pay(charge("another"), delivers(b"yes")).release == b"yes"
         # Also for the very question that died: it is forfeited, asked again and charged again.
-        assert account.pay(bill("q", rho="0.4"), delivers(b"at last", used=cost("0.4"))).release == b"at last"
+        assert account.pay(charge("q", "0.4"), delivers(b"at last", used=cost("0.4"))).release == b"at last"
         assert account.balance().left.texts[0] == "0.1"
         kinds = [entry.kind for entry in ledger.history(account="ads")]
         assert kinds.count("forfeited") == 1
@@ -123,17 +123,17 @@ class TestCharging:
 
     def test_two_processes_race_for_the_last_unit(self, ledger: Ledger, ledger_url: str) -> None:
         account = ledger.open("ads", dataset="searches", budget=budget("1"))
-        children = [_started(ledger_url, lambda own: own.pay(bill("q", rho="1"), delivers(rho="1"))) for _ in "ab"]
+        children = [_started(ledger_url, lambda own: own.pay(charge("q", "1"), delivers(rho="1"))) for _ in "ab"]
         ended = sorted(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
         assert ended == [0, 3], "one is answered, one is refused"
-        assert account.balance().left.rho == 0
+        assert account.balance().left.loss == 0
         assert verify(ledger) == []
 
     def test_a_failed_query_is_not_refunded(self, ledger: Ledger) -> None:
         """BigQuery gives the budget of failed queries back: a failure that depends on a row is then free."""
         account = ledger.open("ads", dataset="searches", budget=budget("1"))
         with pytest.raises(ChargedFailureError):
-            account.pay(bill("q", rho="0.4"), _fails)
+            account.pay(charge("q", "0.4"), _fails)
         assert account.balance().left.texts[0] == "0.6"
         assert ledger.history(account="ads")[-1].kind == "forfeited"
 
@@ -148,7 +148,7 @@ class TestCharging:
             before = account.balance().account.used
             ask().run()
             charged = account.balance().account.used - before
-            assert charged.rho > 0
+            assert charged.loss > 0
             assert charged.delta > 0
 
     def test_the_end_of_a_ranking_is_charged(self, ledger: Ledger) -> None:
@@ -181,16 +181,16 @@ class TestPeriods:
             "ads", dataset="searches", budget=budget("1"), period="month", period_budget=budget("0.2")
         )
         clock.move(days=16)
-        account.pay(bill("december", rho="0.2"), delivers(rho="0.2"))
+        account.pay(charge("december", "0.2"), delivers(rho="0.2"))
         # Back to November, to the autumn of the year before, and almost to December again: its allowance is spent.
         for back in (-16, -400, 415):
             clock.move(days=back)
             with pytest.raises(BudgetRefusedError, match="in 2026-12"):
-                account.pay(bill("again", rho="0.1"), delivers())
+                account.pay(charge("again", "0.1"), delivers())
         assert account.balance().account.used.texts[0] == "0.2"
         # A new month is a new allowance: it was the period that refused, and nothing else.
         clock.move(days=32)
-        account.pay(bill("january", rho="0.1"), delivers(rho="0.1"))
+        account.pay(charge("january", "0.1"), delivers(rho="0.1"))
         assert account.balance().account.used.texts[0] == "0.3"
 
     def test_refreshed_allowances_add_up_to_the_total_and_no_further(self, ledger: Ledger, clock: Clock) -> None:
@@ -201,7 +201,7 @@ class TestPeriods:
         answered = 0
         for day in range(6):
             try:
-                account.pay(bill(f"day {day}", rho="0.2"), delivers(rho="0.2"))
+                account.pay(charge(f"day {day}", "0.2"), delivers(rho="0.2"))
                 answered += 1
             except BudgetRefusedError:
                 pass
@@ -213,10 +213,10 @@ class TestPeriods:
         """Budgets of their own for each analyst: two who talk know twice as much."""
         ledger.create_dataset("searches", budget=budget("0.3"))
         one, two = (ledger.open(name, dataset="searches", budget=budget("0.2")) for name in ("one", "two"))
-        one.pay(bill("q", rho="0.2"), delivers(rho="0.2"))
+        one.pay(charge("q", "0.2"), delivers(rho="0.2"))
         assert two.balance().account.left.texts[0] == "0.2", "its own share is untouched"
         with pytest.raises(BudgetRefusedError, match="which all its accounts share"):
-            two.pay(bill("q", rho="0.2"), delivers(rho="0.2"))
+            two.pay(charge("q", "0.2"), delivers(rho="0.2"))
 
     def test_the_docs_and_the_help_say_that_loss_adds_up(self) -> None:
         page = " ".join((ROOT / "docs" / "ledger.md").read_text(encoding="utf-8").split())
@@ -263,7 +263,7 @@ class TestTampering:
     @pytest.mark.parametrize("change", RUBBISH, ids=range(len(RUBBISH)))
     def test_rubbish_in_a_row_is_found_and_is_no_crash(self, ledger: Ledger, change: sa.Update) -> None:
         ledger.create_dataset("searches", budget=budget(), version="november")
-        ledger.open("ads", dataset="searches", budget=budget()).pay(bill("q"), delivers())
+        ledger.open("ads", dataset="searches", budget=budget()).pay(charge("q"), delivers())
         assert verify(ledger) == []
         with ledger.store.writing() as connection:
             connection.execute(change)
@@ -273,7 +273,7 @@ class TestTampering:
     def test_a_chain_written_anew_that_overspends_is_found(self, ledger: Ledger) -> None:
         """Who can write the whole chain can forge hashes, and still cannot make too much fit."""
         account = ledger.open("ads", dataset="searches", budget=budget("0.1"))
-        account.pay(bill("q", rho="0.1"), delivers())
+        account.pay(charge("q", "0.1"), delivers())
         with ledger.changing("searches", "ads") as change:
             body = {"unit": "user", "adjacency": "add_remove", "source": "searches.parquet", "question": "free"}
             change.append("reserved", account="ads", amount=Amount.charge(cost("0.1")), body=body)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.ledger.books import PATIENCE_SECONDS, bill, budget, cost, delivers
+from tests.ledger.books import PATIENCE_SECONDS, budget, charge, cost, delivers
 
 from unlisted.errors import BudgetRefusedError
 from unlisted.ledger.account import Account
@@ -19,7 +19,7 @@ UNIT = "0.01"
 
 def try_to_pay(account: Account, name: str) -> bool:
     try:
-        account.pay(bill(name, rho=UNIT, delta="1e-12"), delivers(used=cost(UNIT, "1e-12")))
+        account.pay(charge(name, UNIT, delta="1e-12"), delivers(used=cost(UNIT, "1e-12")))
     except BudgetRefusedError:
         return False
     return True
@@ -36,7 +36,7 @@ def test_two_hundred_threads_never_overspend_and_never_strand_budget(ledger):
     with ThreadPoolExecutor(200) as threads:
         paid = list(threads.map(one, range(200)))
     assert sum(paid) == 30
-    assert account.balance().left.rho == 0
+    assert account.balance().left.loss == 0
     assert verify(ledger) == []
 
 
@@ -48,7 +48,7 @@ def test_eight_processes_never_overspend_and_never_strand_budget(ledger, ledger_
         return sum(try_to_pay(account, f"q{number}.{place}") for place in range(5))
 
     assert _answered_in_processes(ledger_url, 8, ask) == 20
-    assert ledger.account("ads").balance().left.rho == 0
+    assert ledger.account("ads").balance().left.loss == 0
     assert verify(ledger) == []
 
 
@@ -66,7 +66,7 @@ def test_processes_of_many_threads_share_totals_that_none_of_their_accounts_know
             return sum(one.result() for one in list(paid))
 
     assert _answered_in_processes(ledger_url, 3, ask) == 60
-    assert [one.left.rho for one in ledger.datasets()] == [0, 0]
+    assert [one.left.loss for one in ledger.datasets()] == [0, 0]
     assert verify(ledger) == []
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from tests.cli.shell import unlisted
-from tests.ledger.books import bill, budget, delivers
+from tests.ledger.books import budget, charge, delivers
 
 from unlisted.errors import InvalidArgumentError, LedgerError
 from unlisted.ledger.ledger import Ledger
@@ -30,7 +30,7 @@ def place() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp())
     with Ledger(folder / NAME) as ledger:
         ledger.create_dataset("searches", budget=budget(), version="november")
-        ledger.open("ads", dataset="searches", budget=budget("0.5")).pay(bill("q"), delivers())
+        ledger.open("ads", dataset="searches", budget=budget("0.5")).pay(charge("q"), delivers())
     (folder / NAME).chmod(0o444)
     folder.chmod(0o555)
     yield folder / NAME
@@ -61,7 +61,7 @@ def test_it_is_read_verified_and_not_written_to(place):
         with Ledger(place, read_only=True) as ledger:
             found = [len(ledger.history()), ledger.account("ads").balance().left.texts[0], verify(ledger)]
             with pytest.raises(LedgerError, match=r"read only\. Nothing was written"):
-                ledger.account("ads").pay(bill("another"), delivers())
+                ledger.account("ads").pay(charge("another"), delivers())
             return found
 
     assert as_a_stranger(read) == [4, "0.4", []]
@@ -113,7 +113,7 @@ def test_verify_says_what_it_could_not_forfeit(place):
     child = os.fork()
     if not child:
         with Ledger(place) as own:
-            own.account("ads").pay(bill("lost"), lambda: os._exit(0))
+            own.account("ads").pay(charge("lost"), lambda: os._exit(0))
     os.waitpid(child, 0)
     with Ledger(place) as ledger:
         assert ledger.account("ads").balance().account.reserved.texts[0] == "0.1"
@@ -154,7 +154,7 @@ def test_a_ledger_of_an_older_version_is_brought_up_to_date(ledger, ledger_url):
 def test_a_reader_on_either_store_sees_what_there_is_and_writes_nothing(ledger, ledger_url):
     account = ledger.open("ads", dataset="searches", budget=budget())
     with Ledger(ledger_url, read_only=True) as reader:
-        account.pay(bill("q"), delivers())
+        account.pay(charge("q"), delivers())
         assert reader.history() == ledger.history()
         assert verify(reader) == []
         with pytest.raises(LedgerError, match="read only"):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 import sqlalchemy as sa
-from tests.ledger.books import bill, budget, cost, delivers
+from tests.ledger.books import budget, charge, cost, delivers
 
 from unlisted.errors import LedgerError
 from unlisted.ledger.ledger import Ledger
@@ -36,9 +36,9 @@ def statements_of(ledger: Ledger) -> Iterator[list[str]]:
 def test_each_half_of_a_payment_reads_once_and_on_postgresql_writes_once(ledger):
     account = ledger.open("ads", dataset="searches", budget=budget())
     # The first question also looks whether another data set is about its source.
-    account.pay(bill("first"), delivers())
+    account.pay(charge("first"), delivers())
     with statements_of(ledger) as sent:
-        account.pay(bill("q"), delivers())
+        account.pay(charge("q"), delivers())
     reads = [statement for statement in sent if statement.startswith("SELECT")]
     assert (len(reads), len(sent) - len(reads)) == (2, 8 if ledger.store.is_sqlite else 2)
 
@@ -63,12 +63,12 @@ def test_an_abandoned_question_is_forfeited_and_asked_anew_in_one_transaction(le
     child = os.fork()
     if not child:
         with Ledger(ledger_url) as own:
-            own.account("ads").pay(bill("q", rho="0.1"), lambda: os._exit(0))
+            own.account("ads").pay(charge("q", "0.1"), lambda: os._exit(0))
     os.waitpid(child, 0)
-    paid = account.pay(bill("q", rho="0.1"), delivers(used=cost("0.04")))
+    paid = account.pay(charge("q", "0.1"), delivers(used=cost("0.04")))
     assert [entry.kind for entry in ledger.history()][2:] == ["reserved", "forfeited", "reserved", "settled"]
     assert account.balance().account.used.texts[0] == "0.14"
-    assert account.pay(bill("q", rho="0.1"), delivers(b"another")) == paid
+    assert account.pay(charge("q", "0.1"), delivers(b"another")) == paid
     assert verify(ledger) == []
 
 

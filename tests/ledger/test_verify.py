@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
-from tests.ledger.books import Clock, bill, budget, cost, delivers
+from tests.ledger.books import Clock, budget, charge, cost, delivers
 
 from unlisted.ledger import rows
 from unlisted.ledger.entries import Entry
@@ -22,7 +22,7 @@ def filled(ledger: Ledger) -> Ledger:
     account = ledger.open("ads", dataset="searches", budget=budget("0.5"))
     for number in range(3):
         key = "monday" if number == 1 else None
-        account.pay(bill(f"q{number}", rho="0.1"), delivers(used=cost("0.05")), key)
+        account.pay(charge(f"q{number}", "0.1"), delivers(used=cost("0.05")), key)
     return ledger
 
 
@@ -48,6 +48,9 @@ TAMPERED = {
     "the account's period": accounts.update().values(period_rho="-1"),
     "the data set's balance": datasets.update().values(rho_used="0"),
     "the data set's total": datasets.update().values(rho="100"),
+    "the data set's policy": datasets.update().values(policy='{"kinds":["top"]}'),
+    "what a day has used": datasets.update().values(day_rho="0"),
+    "the data set's source": datasets.update().values(source="elsewhere.parquet"),
     "the data set's version": datasets.update().values(version="december"),
 }
 
@@ -95,7 +98,7 @@ def test_a_ledger_from_before_keys_were_in_the_chain_still_adds_up(ledger, monke
         earlier.setattr(Change, "append", append_as_before)
         filled(ledger)
     assert all("key_sha256" not in entry.body for entry in ledger.history())
-    ledger.account("ads").pay(bill("now", rho="0.1"), delivers(), "tuesday")
+    ledger.account("ads").pay(charge("now", "0.1"), delivers(), "tuesday")
     assert verify(ledger) == []
     with ledger.store.writing() as connection:
         now = questions.c.idempotency_key == "tuesday"
@@ -112,7 +115,7 @@ def test_the_chain_holds_no_idempotency_key_itself(ledger):
 
 def test_a_ledger_restored_from_an_older_copy_is_found_by_a_receipt(ledger, clock: Clock):
     account = filled(ledger).account("ads")
-    paid = account.pay(bill("late"), delivers())
+    paid = account.pay(charge("late"), delivers())
     receipt = {"ledger": paid.stamp}
     assert verify(ledger, [receipt]) == []
     with ledger.store.writing() as connection:
@@ -120,7 +123,14 @@ def test_a_ledger_restored_from_an_older_copy_is_found_by_a_receipt(ledger, cloc
         connection.execute(entries.delete().where(entries.c.number > 8))
         last = connection.execute(sa.select(entries.c.hash).where(entries.c.number == 8)).scalar_one()
         connection.execute(
-            datasets.update().values(last_number=8, last_hash=last, rho_used="0.15", delta_used="0.000000003")
+            datasets.update().values(
+                last_number=8,
+                last_hash=last,
+                rho_used="0.15",
+                delta_used="0.000000003",
+                day_rho="0.3",
+                day_delta="0.000000003",
+            )
         )
         connection.execute(accounts.update().values(rho_used="0.15", delta_used="0.000000003"))
         connection.execute(questions.delete().where(questions.c.entry > 8))
@@ -132,5 +142,5 @@ def test_a_ledger_restored_from_an_older_copy_is_found_by_a_receipt(ledger, cloc
 def test_equal_histories_give_equal_exports(tmp_path, ledger):
     with Ledger(tmp_path / "other.db", clock=Clock()) as other:
         assert list(filled(other).export_lines()) == list(filled(ledger).export_lines())
-        other.account("ads").pay(bill("one more"), delivers())
+        other.account("ads").pay(charge("one more"), delivers())
         assert list(other.export_lines()) != list(ledger.export_lines())

@@ -26,7 +26,7 @@ class ScriptedLaw(Law):
     def tail(self, t: int) -> Fraction:
         return Fraction(1, 2 ** max(1, t))
 
-    def lead_tail(self, n: int, rivals: int) -> Fraction:
+    def lead_tail(self, n: int, entering: int) -> Fraction:
         return Fraction(1, 2 ** max(1, n))
 
     def rho(self, shift: int) -> Fraction:

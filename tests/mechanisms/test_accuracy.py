@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import stats
 from tests.fixtures.known_bits import KnownBits
@@ -20,8 +21,8 @@ from unlisted.mechanisms.mechanism import PERCENTS, Mechanism
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.sensitivity import Sensitivity
 
 ONE = Sensitivity(1)
@@ -147,7 +148,7 @@ def test_the_curve_goes_from_never_to_always(name: str) -> None:
     ],
 )
 def test_extreme_budgets_have_numbers_too(budget: ul.Budget) -> None:
-    table = ul.table("nowhere.csv", user="user")
+    table = ul.table(pa.table({"user": [1], "item": ["a"]}), user="user")
     plans: list[Callable[[], ul.Plan]] = [
         lambda: table.histogram("item", budget=budget, items_per_user=2),
         lambda: table.top("item", k=2, budget=budget),

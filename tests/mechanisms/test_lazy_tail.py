@@ -21,8 +21,8 @@ from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import ChargedFailureError, InvalidCountsError
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.sensitivity import Sensitivity
 
 ONE = Sensitivity(1)

@@ -56,7 +56,7 @@ def test_its_releases_follow_it() -> None:
 
 
 def test_an_inexact_sampler_is_charged_to_delta() -> None:
-    """(1 + e^ε)·n·tv on top of the escape, and ρ follows from the (ε, δ) statement."""
+    """(1 + e^ε)·n·tv on top of the failure, and ρ follows from the (ε, δ) statement."""
     exact, rounded = (ThresholdHistogram(law, 5, TWO).guarantee() for law in (TwoSidedGeometric(), RoundedLaw()))
     epsilon = 2 * 1.3862943612
     charged = (1 + math.exp(epsilon)) * 2 / 4**10

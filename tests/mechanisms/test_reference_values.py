@@ -9,13 +9,13 @@ import pytest
 from tests.mechanisms.continual.tree_failure import TreeFailure
 from tests.mechanisms.small_worlds import mass_of
 
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
-from unlisted.mechanisms.continual.binary_tree import largest_popcount
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary.tree import largest_popcount
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.numbers import exact
 from unlisted.privacy.search import smallest
 from unlisted.privacy.sensitivity import Sensitivity
@@ -27,8 +27,8 @@ DIGITS = 1e-11
 def lowest(build: Callable, delta: str, at_least: int) -> tuple[int, Fraction]:
     """The lowest threshold whose escape is within δ, and that escape."""
     limit = exact("delta", delta)
-    threshold = smallest(lambda t: build(t).escape() <= limit, at_least)
-    return threshold, build(threshold).escape()
+    threshold = smallest(lambda t: build(t).failure() <= limit, at_least)
+    return threshold, build(threshold).failure()
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_algorithm_1_discrete_gaussian(
 
 
 @pytest.mark.parametrize(
-    ("variance", "delta", "rivals", "threshold", "attained"),
+    ("variance", "delta", "entering", "threshold", "attained"),
     [
         (1, "1e-8", 1, 9, 4.56718369469e-10),
         (1, "1e-8", 10, 9, 4.55909053405e-9),
@@ -78,31 +78,31 @@ def test_algorithm_1_discrete_gaussian(
     ],
 )
 def test_algorithm_2_discrete_gaussian(
-    variance: int, delta: str, rivals: int, threshold: int, attained: float
+    variance: int, delta: str, entering: int, threshold: int, attained: float
 ) -> None:
     law = DiscreteGaussian(variance)
-    found = lowest(lambda t: TopHistogram(law, t, 1000, Sensitivity(rivals)), delta, 1)
+    found = lowest(lambda t: TopHistogram(law, t, 1000, Sensitivity(entering)), delta, 1)
     assert found[0] == threshold
     assert float(found[1]) == pytest.approx(attained, rel=DIGITS)
     # ℓ = min(D0, k̄): the same value with k̄ as the smaller one.
-    assert TopHistogram(law, threshold, rivals, Sensitivity(None)).escape() == found[1]
+    assert TopHistogram(law, threshold, entering, Sensitivity(None)).failure() == found[1]
 
 
 @pytest.mark.parametrize(
-    ("scale", "delta", "rivals", "threshold", "per_item"),
+    ("scale", "delta", "entering", "threshold", "per_item"),
     [(1, "1e-8", 1, 21, 5.86490559963e-9), (2, "1e-6", 2, 33, 3.81948169019e-7)],
 )
 def test_algorithm_2_discrete_laplace(
-    scale: int, delta: str, rivals: int, threshold: int, per_item: float
+    scale: int, delta: str, entering: int, threshold: int, per_item: float
 ) -> None:
     law = DiscreteLaplace(scale)
-    found = lowest(lambda t: TopHistogram(law, t, 1000, Sensitivity(rivals)), delta, 1)
+    found = lowest(lambda t: TopHistogram(law, t, 1000, Sensitivity(entering)), delta, 1)
     assert found[0] == threshold
-    assert float(found[1] / rivals) == pytest.approx(per_item, rel=DIGITS)
+    assert float(found[1] / entering) == pytest.approx(per_item, rel=DIGITS)
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "rivals", "count", "threshold"),
+    ("epsilon", "delta", "entering", "count", "threshold"),
     [
         ("1", "1e-8", 1, 1, 19.4206807340),
         ("1", "1e-8", 100, 1, 24.0258509199),
@@ -110,12 +110,12 @@ def test_algorithm_2_discrete_laplace(
         ("0.5", "1e-6", 10, 3, 99.7085679058),
     ],
 )
-def test_algorithm_3_gumbel(epsilon: str, delta: str, rivals: int, count: int, threshold: float) -> None:
-    ranking = Ranking(5, 10_000, Sensitivity(rivals, count))
+def test_algorithm_3_gumbel(epsilon: str, delta: str, entering: int, count: int, threshold: float) -> None:
+    ranking = Ranking(5, 10_000, Sensitivity(entering, count))
     found = TopK.at(ranking, epsilon=epsilon, delta=delta)
     assert float(found.threshold) == pytest.approx(threshold, rel=DIGITS)
-    assert found.escape() <= exact("delta", delta)
-    assert found.escape() == pytest.approx(float(delta), rel=1e-9)
+    assert found.failure() <= exact("delta", delta)
+    assert found.failure() == pytest.approx(float(delta), rel=1e-9)
 
 
 BINARY = [
@@ -137,7 +137,7 @@ def test_binary_mechanism_by_popcount(
 ) -> None:
     found = lowest(lambda t: flat(variance, t, rounds, items), "1e-8", 1)
     assert found[0] == threshold
-    assert float(flat(variance, threshold, rounds, 1).escape()) == pytest.approx(per_item, rel=DIGITS)
+    assert float(flat(variance, threshold, rounds, 1).failure()) == pytest.approx(per_item, rel=DIGITS)
 
 
 @pytest.mark.parametrize(("variance", "items", "rounds", "threshold", "per_item", "exactly"), BINARY)
@@ -157,7 +157,7 @@ def test_the_union_over_popcounts_covers_the_exact_chance(rounds: int) -> None:
     thresholds = tuple(2 + 4 + 2 * ones for ones in range(1, largest_popcount(rounds) + 1))
     mechanism = RunningHistogram(law, thresholds, rounds, Sensitivity(1, 2))
     tree = TreeFailure(mass_of(law), [threshold - 2 for threshold in thresholds], reach=80)
-    exactly, bound = tree.chance(rounds), float(mechanism.escape())
+    exactly, bound = tree.chance(rounds), float(mechanism.failure())
     assert exactly <= bound * (1 + 1e-12)
     assert bound < 1.5 * exactly
 

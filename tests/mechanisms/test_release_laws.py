@@ -11,12 +11,12 @@ from tests.mechanisms.small_worlds import Mass, mass_of, ranking_law, ranking_we
 from tests.statistical.goodness import accepts, as_numbers, g_test, rejects
 
 from unlisted.counts.bounded_counts import BoundedCounts
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.sensitivity import Sensitivity
 

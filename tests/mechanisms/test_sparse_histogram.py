@@ -13,9 +13,9 @@ from tests.mechanisms.small_worlds import Thresholding, Window, mass_of, neighbo
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.sparse_histogram import sparse_delta_up
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.gaussian_tails import shift_delta_up
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.tails import shift_delta_up
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.rounding import any_of_up, log_down
 from unlisted.privacy.sensitivity import Sensitivity

@@ -13,8 +13,8 @@ from tests.mechanisms.scripted_noise import ScriptedLaw
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.sensitivity import Sensitivity
 
@@ -56,9 +56,9 @@ def test_a_cut_off_moves_the_threshold_but_not_the_price() -> None:
     law = DiscreteGaussian(9)
     plain, cut = (ThresholdHistogram(law, 20, ONE, minimum_count=m) for m in (1, 5))
     assert cut.price() == plain.price()
-    assert cut.escape() == law.tail(20 - 5 + 1)
-    assert cut.escape() > plain.escape()
-    assert ThresholdHistogram(law, 24, ONE, minimum_count=5).escape() == plain.escape()
+    assert cut.failure() == law.tail(20 - 5 + 1)
+    assert cut.failure() > plain.failure()
+    assert ThresholdHistogram(law, 24, ONE, minimum_count=5).failure() == plain.failure()
 
 
 class TestRefusals:

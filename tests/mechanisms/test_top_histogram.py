@@ -10,9 +10,9 @@ from tests.mechanisms.scripted_noise import ScriptedLaw
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.top_histogram import TopHistogram, rivals
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.mechanisms.top_histogram import TopHistogram, entering
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.sensitivity import Sensitivity
 
@@ -75,8 +75,8 @@ def test_an_empty_top_still_draws_its_threshold() -> None:
         (Sensitivity(3), None, "unknown", 3),
     ],
 )
-def test_rivals(sensitivity: Sensitivity, fetched: int | None, ties: str, wanted: int) -> None:
-    assert rivals(sensitivity, fetched, ties) == wanted
+def test_labels_that_enter_the_top(sensitivity: Sensitivity, fetched: int | None, ties: str, wanted: int) -> None:
+    assert entering(sensitivity, fetched, ties) == wanted
 
 
 class TestRefusals:
@@ -149,5 +149,5 @@ def test_the_gaussian_bound_covers_the_shared_threshold_noise_on_both_sides_of_i
     """Up to variance 25 the shared noise is summed exactly, beyond it the union bound: never below the former."""
     for variance in (20, 25, 26, 30):
         law = DiscreteGaussian(variance)
-        one, many = (TopHistogram(law, 60, 1000, Sensitivity(items)).escape() for items in (1, 100))
+        one, many = (TopHistogram(law, 60, 1000, Sensitivity(items)).failure() for items in (1, 100))
         assert one <= many <= 100 * one

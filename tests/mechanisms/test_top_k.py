@@ -14,8 +14,8 @@ from tests.privacy.high_precision import just_above, mp, real
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms.top_k import Ranking, TopK
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import Number
 from unlisted.privacy.rounding import round_up
@@ -193,18 +193,18 @@ class TestForBudget:
         added_up = TopK.at(Ranking(10, 1000, ONE), epsilon=Fraction(epsilon) / 10, delta="1e-8")
         assert against == round_up(added_up.threshold, 6)
 
-    @pytest.mark.parametrize("rivals", [1, 7, 1000])
+    @pytest.mark.parametrize("entering", [1, 7, 1000])
     @pytest.mark.parametrize("sensitivity", [ONE, Sensitivity(None, 3), Sensitivity(None, 2, "replace")], ids=str)
     def test_what_escapes_is_bounded_from_above_to_the_last_digit(
-        self, rivals: int, sensitivity: Sensitivity
+        self, entering: int, sensitivity: Sensitivity
     ) -> None:
         """ℓ/(ℓ + e^(ε(T - s·Δ∞)/Δ∞)): rounding the exponential up would say too little."""
-        ranking = Ranking(2, rivals, sensitivity, "unknown")
+        ranking = Ranking(2, entering, sensitivity, "unknown")
         lowest = sensitivity.sides * sensitivity.count
         for lead in range(1, 40):
             mechanism = TopK(Fraction("0.7"), Fraction(lowest) + Fraction(lead, 3), ranking)
             odds = mp.exp(real(Fraction("0.7") * Fraction(lead, 3) / sensitivity.count))
-            just_above(mechanism.escape(), mp.mpf(rivals) / (rivals + odds))
+            just_above(mechanism.failure(), mp.mpf(entering) / (entering + odds))
 
     def test_a_hundred_draws_at_the_theorys_price(self) -> None:
         """k = 100 and ε₀ = 0.1: ε = 2.86 at δ = 1e-8 by ε²/8 and the tight conversion."""

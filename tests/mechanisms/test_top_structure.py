@@ -10,7 +10,7 @@ import itertools
 import pytest
 from tests.mechanisms.small_worlds import Histogram, by_count_then_label, neighbours
 
-from unlisted.mechanisms.top_histogram import rivals
+from unlisted.mechanisms.top_histogram import entering
 from unlisted.privacy.sensitivity import Sensitivity
 
 LABELS, LARGEST = 4, 2
@@ -54,7 +54,7 @@ def test_few_labels_leave_the_top_and_none_far_above_the_bottom(sensitivity: Sen
     for a, b in neighbours(LABELS, LARGEST, sensitivity):
         (one, bottom), (other, _) = (top(h, fetched, by_count_then_label) for h in (a, b))
         leaving = one - other
-        assert len(leaving) <= rivals(sensitivity, fetched, "label")
+        assert len(leaving) <= entering(sensitivity, fetched, "label")
         for label in leaving:
             assert a[label] <= bottom + sensitivity.sides * sensitivity.count
 
@@ -84,5 +84,5 @@ def test_the_constants_are_attained() -> None:
 def test_data_dependent_ties_make_more_labels_leave() -> None:
     """Four tied labels and an order that one user turns around: only ties='unknown' is charged for it."""
     one, other = (top((1, 1, 1, 1), 2, order)[0] for order in (by_count_then_label, label_backwards))
-    assert len(one - other) == 2 > rivals(Sensitivity(1), 2, "label")
-    assert rivals(Sensitivity(1), 2, "unknown") == 2
+    assert len(one - other) == 2 > entering(Sensitivity(1), 2, "label")
+    assert entering(Sensitivity(1), 2, "unknown") == 2

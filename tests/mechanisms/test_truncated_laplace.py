@@ -184,7 +184,7 @@ class TestRounding:
         assert wide <= delta < narrow
         assert attained(mechanism.narrowed, wide, narrow) <= delta
         assert attained(mechanism.narrowed + 1, wide, narrow) > delta, "rounded up it would be too much"
-        assert mechanism.escape() <= mechanism.delta == mechanism.guarantee().delta
+        assert mechanism.failure() <= mechanism.delta == mechanism.guarantee().delta
 
     def test_the_share_is_rounded_down_where_it_is_nearly_whole(self) -> None:
         """A δ one part in 10^40 below what k alone needs makes k larger by one, and nearly all coins fall well."""

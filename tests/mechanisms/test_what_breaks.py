@@ -19,8 +19,8 @@ from tests.mechanisms.test_small_worlds import all_pairs, good_part, topping
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.search import smallest
 from unlisted.privacy.sensitivity import Sensitivity
@@ -62,7 +62,7 @@ class TestDataDependentTies:
         def at(threshold: int, ties: str = "label") -> TopHistogram:
             return TopHistogram(law, threshold, self.FETCHED, Sensitivity(1), ties=ties)
 
-        threshold = smallest(lambda t: at(t).escape() <= delta, 1)
+        threshold = smallest(lambda t: at(t).failure() <= delta, 1)
         # Tied labels lie no higher than the bottom, so each needs a lead of the whole threshold.
         mass = mass_of(law)
         reach = int(12 / epsilon)
@@ -71,8 +71,8 @@ class TestDataDependentTies:
             mass(z) * -math.expm1(self.FETCHED * math.log(cdf[min(6 * reach, z + threshold + 3 * reach)]))
             for z in range(-reach, reach + 1)
         )
-        assert telling > at_least * at(threshold).escape()
-        assert telling <= at(threshold, "unknown").escape()
+        assert telling > at_least * at(threshold).failure()
+        assert telling <= at(threshold, "unknown").failure()
 
     @pytest.mark.parametrize(("epsilon", "times"), [(0.1, 905), (1.0, 368)])
     def test_rankings_break_alike(self, epsilon: float, times: float) -> None:
@@ -149,7 +149,7 @@ class TestReplaceOne:
         pairs = list(all_pairs(topping(mechanism, 2, 8), 2, 2, REPLACE))
         assert breaches(pairs, mechanism.guarantee()) != []
         # A label that replaces another may lead by twice the count; one count alone does not cover it.
-        assert TopHistogram(law, 4, 1, REPLACE).escape() > mechanism.escape()
+        assert TopHistogram(law, 4, 1, REPLACE).failure() > mechanism.failure()
 
     def test_ranking_thresholds_need_twice_the_count_first(self) -> None:
         add_remove = TopK.at(Ranking(1, 1, Sensitivity(1)), epsilon=1, delta=0.05)
@@ -206,7 +206,7 @@ class TestThresholds:
         right = Topping(1, 4, mass, window, smallest_listed=3)
         wrong = Topping(1, 4 - 2, mass, window, smallest_listed=3)  # the same as a bottom that is two lower
         telling = [world.law((3,))[world.law((2,)) == 0].sum() for world in (right, wrong)]
-        assert telling[0] <= mechanism.escape() < telling[1] - 0.01
+        assert telling[0] <= mechanism.failure() < telling[1] - 0.01
 
     def test_listed_zeros_break(self) -> None:
         """A label with count zero costs a user nothing to list, so there may be many: D0 does not bound them."""
@@ -259,8 +259,8 @@ class TestPrices:
             p, q = (np.array([mass(z - shift) for z in range(-150, 171)]) for shift in (0, count))
             at[name] = hockey_stick(p, q, epsilon)
         assert at["classical"] > 50 * delta
-        # A label moves or is new, never both: the two are not added up.
-        assert max(at["ours"], float(ours.escape())) <= delta
+        # A label moves or is new, never both: the two cannot be added.
+        assert max(at["ours"], float(ours.failure())) <= delta
 
     def test_log_moments_of_equal_laws_are_zero(self) -> None:
         p = np.array([0.25, 0.75])

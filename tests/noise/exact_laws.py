@@ -14,8 +14,8 @@ from typing import Any
 from tests.privacy.high_precision import mp, real
 
 from unlisted.noise.bernoulli import Bounds
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.law import ExactLaw
 
 _NEGLIGIBLE = 60.0

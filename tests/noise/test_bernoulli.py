@@ -13,8 +13,8 @@ from tests.privacy.high_precision import mp
 from tests.statistical.goodness import accepts, g_test, mean_test, rejects
 
 from unlisted.noise.bernoulli import bernoulli, bernoulli_many
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 
 WORD = 1 << 64
 

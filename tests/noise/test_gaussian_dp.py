@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from tests.privacy.high_precision import just_above, mp, quick, real, same_digits, sizes, slow
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise import gaussian_dp
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
-from unlisted.noise.gaussian_dp import (
+from unlisted.noise.gaussian import gaussian_dp
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.gaussian_dp import (
     ROUNDINGS,
     GaussianGuarantee,
     epsilon_gaussian_up,
@@ -28,7 +28,7 @@ from unlisted.noise.gaussian_dp import (
     mu_squared_of_normal_up,
     mu_squared_of_range_up,
 )
-from unlisted.noise.normal import normal_delta_up, theta_excess_up
+from unlisted.noise.gaussian.normal import normal_delta_up, theta_excess_up
 from unlisted.privacy.convert import rho_cks_down
 
 Law = NDArray[np.float64]
@@ -344,9 +344,9 @@ class TestComposition:
 
     def test_parts_compose_with_their_delta(self) -> None:
         """First a label that only one neighbour has, shown with chance 0.01; then noise on a count."""
-        escape, variance = 0.01, Fraction(3)
+        failure, variance = 0.01, Fraction(3)
         one, other = moved_pair(variance, 1, 1)
-        shown = np.concatenate([(1 - escape) * one, escape * one])
+        shown = np.concatenate([(1 - failure) * one, failure * one])
         never = np.concatenate([other, np.zeros_like(other)])
         total = GaussianGuarantee(Fraction(0), Fraction("0.01")) + GaussianGuarantee(
             mu_squared_of_discrete_gaussian_up(variance, 1, 1), Fraction(0)
@@ -358,7 +358,7 @@ class TestComposition:
         # Without the δ the same pair is not Gaussian at all: one outcome is certain.
         assert exceeds(shown, never, total.mu_squared) != []
         # Its parts are, also at γ < 1, where measures that are no laws say something of their own.
-        assert exceeds((1 - escape) * one, (1 - escape) * other, total.mu_squared) == []
+        assert exceeds((1 - failure) * one, (1 - failure) * other, total.mu_squared) == []
 
 
 class TestGuarantee:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.noise.exact_laws import gaussian_sum, gaussian_whole, mass
 from tests.privacy.high_precision import mp, quick, real, same_digits
 
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
-from unlisted.noise.gaussian_tails import LARGEST_SERIES_VARIANCE, shift_delta_up, sum_tail_bounds, tail_bounds
-from unlisted.noise.normal import lattice_tail_bounds, normal_tail_bounds
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.normal import lattice_tail_bounds, normal_tail_bounds
+from unlisted.noise.gaussian.tails import LARGEST_SERIES_VARIANCE, shift_delta_up, sum_tail_bounds, tail_bounds
 from unlisted.privacy.convert import delta_cks_up
 from unlisted.privacy.survey import gaussian_delta
 

@@ -15,9 +15,9 @@ from tests.noise.exact_laws import gaussian_whole, mass, masses, tail
 from tests.privacy.high_precision import just_above, mp, quick, real, same_digits, sizes
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.gaussian_tails import SMALLEST_SMOOTH_VARIANCE, sum_tail_up
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.tails import SMALLEST_SMOOTH_VARIANCE, sum_tail_up
 from unlisted.noise.law import ExactLaw
 
 Lead = DiscreteGaussian | DiscreteLaplace
@@ -153,27 +153,27 @@ def _prefix(blocks: list[np.ndarray], with_a_node: Callable[[np.ndarray], np.nda
     return first + later - first * later
 
 
-def lead(law: ExactLaw, n: int, rivals: int) -> float:
-    """Return 1 - E[P[Z < Z₀ + n]^rivals] by adding up over Z₀, without forming 1 - (1 - tiny)."""
+def lead(law: ExactLaw, n: int, draws: int) -> float:
+    """Return 1 - E[P[Z < Z₀ + n]^draws] by adding up over Z₀, without forming 1 - (1 - tiny)."""
     return math.fsum(
-        p * -math.expm1(rivals * math.log1p(-min(float(tail(law, z + n)), 1 - 1e-16)))
+        p * -math.expm1(draws * math.log1p(-min(float(tail(law, z + n)), 1 - 1e-16)))
         for z, p in masses(law).items()
         if p > 1e-30
     )
 
 
-@pytest.mark.parametrize("rivals", [1, 3, 50])
+@pytest.mark.parametrize("draws", [1, 3, 50])
 @pytest.mark.parametrize("variance", ["0.3", "2", "16", "25", "26", "90"])
-def test_gaussian_leads_are_bounded_from_above(variance: str, rivals: int) -> None:
+def test_gaussian_leads_are_bounded_from_above(variance: str, draws: int) -> None:
     law = DiscreteGaussian(Fraction(variance))
     for deviations in (0.0, 1.0, 4.0, 8.0):
         n = round(deviations * float(law.variance) ** 0.5)
-        true, found = lead(law, n, rivals), float(law.lead_tail(n, rivals))
+        true, found = lead(law, n, draws), float(law.lead_tail(n, draws))
         assert true * (1 - 1e-9) <= found
         if law.variance <= 25:
             assert found <= true * (1 + 1e-6) + 1e-17
         else:
-            assert found <= min(1.0, rivals * lead(law, n, 1) * (1 + 1e-6)), "the union bound"
+            assert found <= min(1.0, draws * lead(law, n, 1) * (1 + 1e-6)), "the union bound"
 
 
 @pytest.mark.parametrize("scale", ["0.3", "1", "7.5"])
@@ -205,7 +205,7 @@ def test_a_sum_of_two_is_an_upper_bound_to_the_last_digit(variance: int, t: int)
 
 
 @pytest.mark.parametrize(
-    ("law", "delta", "rivals", "threshold", "attained"),
+    ("law", "delta", "draws", "threshold", "attained"),
     [
         (DiscreteGaussian(Fraction(1)), "1e-8", 1, 9, "4.56718369469e-10"),
         (DiscreteGaussian(Fraction(1)), "1e-8", 10, 9, "4.55909053405e-9"),
@@ -214,10 +214,10 @@ def test_a_sum_of_two_is_an_upper_bound_to_the_last_digit(variance: int, t: int)
     ],
 )
 def test_top_thresholds_attain_their_reference_delta(
-    law: Lead, delta: str, rivals: int, threshold: int, attained: str
+    law: Lead, delta: str, draws: int, threshold: int, attained: str
 ) -> None:
-    same_digits(law.lead_tail(threshold, rivals), attained)
-    assert law.lead_tail(threshold, rivals) <= Fraction(delta) < law.lead_tail(threshold - 1, rivals)
+    same_digits(law.lead_tail(threshold, draws), attained)
+    assert law.lead_tail(threshold, draws) <= Fraction(delta) < law.lead_tail(threshold - 1, draws)
 
 
 def test_top_threshold_per_item_reference() -> None:
@@ -231,10 +231,10 @@ def test_top_threshold_per_item_reference() -> None:
     [DiscreteLaplace(Fraction(3)), DiscreteLaplace(Fraction(2**56)), DiscreteGaussian(Fraction(5))],
     ids=str,
 )
-def test_leads_never_increase_in_n_and_never_fall_in_rivals(law: Lead) -> None:
+def test_leads_never_increase_in_n_and_never_fall_in_draws(law: Lead) -> None:
     found = [law.lead_tail(n, 4) for n in range(60)]
     assert found == sorted(found, reverse=True)
-    more = [law.lead_tail(12, rivals) for rivals in (1, 2, 10, 100, 10**6)]
+    more = [law.lead_tail(12, draws) for draws in (1, 2, 10, 100, 10**6)]
     assert more == sorted(more)
     assert all(0 < one <= 1 for one in [*found, *more])
     assert law.lead_tail(0, 1) > Fraction(49, 100)
@@ -245,9 +245,9 @@ def test_leads_never_increase_in_n_and_never_fall_in_rivals(law: Lead) -> None:
     [
         (lambda: DiscreteGaussian(Fraction(1)).sum_tail(0, 3), "draws = 0 .+ a whole number, 1 or above"),
         (lambda: DiscreteGaussian(Fraction(1)).lead_tail(-1, 3), "n = -1 .+ a whole number, 0 or above"),
-        (lambda: DiscreteGaussian(Fraction(1)).lead_tail(1, 0), "rivals = 0 .+ a whole number, 1 or above"),
+        (lambda: DiscreteGaussian(Fraction(1)).lead_tail(1, 0), "draws = 0 .+ a whole number, 1 or above"),
         (lambda: DiscreteLaplace(Fraction(1)).lead_tail(-1, 3), "n = -1 .+ a whole number, 0 or above"),
-        (lambda: DiscreteLaplace(Fraction(1)).lead_tail(1, 1.5), "rivals = 1.5 .+ a whole number"),
+        (lambda: DiscreteLaplace(Fraction(1)).lead_tail(1, 1.5), "draws = 1.5 .+ a whole number"),
     ],
 )
 def test_bad_input_is_named(call: Callable[[], object], message: str) -> None:

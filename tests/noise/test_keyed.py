@@ -14,8 +14,8 @@ from tests.statistical.goodness import accepts, distance_test, g_test, rejects
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.bits import CipherBits
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import TAG_BYTES, KeyedDraws, NoiseKey
 from unlisted.noise.law import ExactLaw
 

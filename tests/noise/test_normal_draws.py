@@ -15,7 +15,7 @@ from tests.privacy.high_precision import quick
 from tests.statistical.goodness import accepts, g_test, rejects
 
 from unlisted.noise.bernoulli import Bounds, bernoulli, ratio
-from unlisted.noise.normal import tail_chance
+from unlisted.noise.gaussian.normal import tail_chance
 
 PRECISIONS = st.sampled_from([64, 128, 192, 256, 1024])
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.privacy.high_precision import mp, quick, real, sizes
 
-from unlisted.noise.normal import normal_about, normal_delta_about, normal_delta_up
+from unlisted.noise.gaussian.normal import normal_about, normal_delta_about, normal_delta_up
 from unlisted.privacy.survey import gaussian_delta
 
 

@@ -18,8 +18,8 @@ from tests.noise.exact_laws import masses, tail
 from tests.privacy.high_precision import just_above, mp, quick, real, same_digits, sizes
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.law import ExactLaw
 from unlisted.privacy.convert import delta_cks_up, rho_of_epsilon_up
 from unlisted.privacy.survey import continuous_laplace_rho, gaussian_delta

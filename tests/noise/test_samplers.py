@@ -25,8 +25,8 @@ from tests.statistical.goodness import (
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.bits import fresh_bits
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.law import ENOUGH_FOR_A_TABLE, ExactLaw
 
 SMALL = [

@@ -16,8 +16,8 @@ from tests.noise.exact_laws import conditional_cdf
 from tests.privacy.high_precision import mp
 
 from unlisted.noise.bits import SequentialDraws
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.law import ExactLaw
 from unlisted.noise.table import Table
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.noise.exact_laws import gaussian_sum, gaussian_whole, mass, tail
 from tests.privacy.high_precision import just_above, mp, quick, real, same_digits, sizes, slow
 
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
-from unlisted.noise.gaussian_tails import LARGEST_SERIES_VARIANCE, sharp_enough, tail_up
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.normal import lattice_tail_up, normal_tail_up, theta_excess_up
+from unlisted.noise.gaussian.tails import LARGEST_SERIES_VARIANCE, sharp_enough, tail_up
 from unlisted.noise.law import ExactLaw
-from unlisted.noise.normal import lattice_tail_up, normal_tail_up, theta_excess_up
 from unlisted.noise.table import Tails
 from unlisted.privacy.rounding import any_of_up
 
@@ -179,11 +179,11 @@ def test_histogram_thresholds_attain_their_reference_delta(
     law: ExactLaw, delta: str, items: int, count: int, threshold: int, attained: str
 ) -> None:
     # A label is released when its noisy count is *above* the threshold, so the tail starts one further.
-    def escape(t: int) -> Fraction:
+    def failure(t: int) -> Fraction:
         return any_of_up(law.tail(t - count + 1), items)
 
-    same_digits(escape(threshold), attained)
-    assert escape(threshold) <= Fraction(delta) < escape(threshold - 1), "no lower threshold would do"
+    same_digits(failure(threshold), attained)
+    assert failure(threshold) <= Fraction(delta) < failure(threshold - 1), "no lower threshold would do"
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from tests.privacy.high_precision import same_digits, slow
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.on_counts import Noise
 from unlisted.privacy.calibrate import Family, calibrate
 from unlisted.privacy.convert import rho_cks_down
@@ -92,7 +92,7 @@ def test_a_budget_in_rho_is_kept_and_used_up(rho: str, delta: str, items: int, c
         assert guarantee.rho > budget.rho * (1 - Fraction(1, 10**5)) or found.threshold == found.lowest_threshold
         if found.threshold > found.lowest_threshold:
             lower = ThresholdHistogram(found.law, found.threshold - 1, found.sensitivity)
-            assert lower.escape() > budget.delta
+            assert lower.failure() > budget.delta
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
@@ -138,7 +138,7 @@ def test_sharing_delta_beats_halving_it() -> None:
     found = through_rho(budget, 100)
     halved = DiscreteGaussian(Fraction(100) / (2 * rho_cks_down(budget.epsilon, half)))
     for threshold, enough in ((84, False), (85, True)):
-        assert (ThresholdHistogram(halved, threshold, found.sensitivity).escape() <= half) is enough
+        assert (ThresholdHistogram(halved, threshold, found.sensitivity).failure() <= half) is enough
     assert found.threshold == 79
 
 
@@ -165,7 +165,7 @@ class Priceless:
     def price(self) -> Guarantee:
         return Guarantee(Fraction(10), Fraction(0))
 
-    def escape(self) -> Fraction:
+    def failure(self) -> Fraction:
         return Fraction(0)
 
 

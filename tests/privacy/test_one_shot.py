@@ -18,16 +18,16 @@ def made_up(least: float, slope: int, wrong: float = 1.0) -> Searched:
     """
     delta = 1e-3
 
-    def escape(exponent: float, threshold: int) -> float:
+    def failure(exponent: float, threshold: int) -> float:
         return delta * 2.0 ** (-4 * (threshold / (slope * 2.0**exponent) - 1))
 
     def total(exponent: float, threshold: int) -> float:
         moved = delta * 2.0 ** min(900.0, -20 * (exponent - least))
-        return max(moved + escape(exponent, threshold) / 100, escape(exponent, threshold))
+        return max(moved + failure(exponent, threshold) / 100, failure(exponent, threshold))
 
     return Searched(
         about=lambda y, t: wrong * total(y, t),
-        escape=escape,
+        failure=failure,
         bound=lambda y, t: Fraction(total(y, t)),
         delta=Fraction(delta),
         lowest_threshold=1,
@@ -59,7 +59,7 @@ def test_estimates_that_are_far_too_low_settle_nothing() -> None:
 def test_what_no_noise_makes_possible_is_not_found() -> None:
     never = Searched(
         about=lambda _y, _t: 1.0,
-        escape=lambda _y, _t: 0.0,
+        failure=lambda _y, _t: 0.0,
         bound=lambda _y, _t: Fraction(1),
         delta=Fraction(1, 10),
         lowest_threshold=1,

@@ -67,7 +67,7 @@ def test_top_histogram_thresholds_with_laplace_noise(epsilon: float, failure: fl
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "rivals", "count", "survey", "tight"),
+    ("epsilon", "delta", "entering", "count", "survey", "tight"),
     [
         (1, 1e-8, 1, 1, "19.4206807440", "19.4206807340"),
         (1, 1e-8, 100, 1, "24.0258509299", "24.0258509199"),
@@ -75,9 +75,11 @@ def test_top_histogram_thresholds_with_laplace_noise(epsilon: float, failure: fl
         (0.5, 1e-6, 10, 3, "99.7085739058", "99.7085679058"),
     ],
 )
-def test_gumbel_thresholds(epsilon: float, delta: float, rivals: int, count: int, survey: str, tight: str) -> None:
-    same_digits(gumbel_threshold(epsilon, delta, rivals, count), survey)
-    same_digits(gumbel_threshold(epsilon, delta / (1 - delta), rivals, count), tight)
+def test_gumbel_thresholds(
+    epsilon: float, delta: float, entering: int, count: int, survey: str, tight: str
+) -> None:
+    same_digits(gumbel_threshold(epsilon, delta, entering, count), survey)
+    same_digits(gumbel_threshold(epsilon, delta / (1 - delta), entering, count), tight)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 import unlisted as ul
+from unlisted.privacy.accounting import ZCDP
 
 ROWS = pa.table({"user": [1], "dish": ["soup"], "place": ["home"], "price": [1.5], "day": [3]})
 BUDGETS = {
@@ -34,6 +35,7 @@ class Payer:
     """An account for plans that are never run."""
 
     name = "ads-team"
+    accounting = ZCDP
     result_epsilon = Fraction(1, 4)
     question_delta = Fraction(1, 10**9)
 
@@ -75,6 +77,9 @@ def questions() -> Iterator[tuple[str, str, Any, dict[str, Any]]]:
         yield f"top {money} counts by find", "top", "dish", {**budget, "k": 200, "counts": True}
         yield f"top {money} long", "top", "dish", {**budget, "k": 200, "items_per_user": 10}
         yield f"labels {money} without a bound", "labels", "dish", budget
+        told = {**budget, "sum": "price", "max_per_item": 50, "min_per_item": -1, "sum_unit": "0.01"}
+        yield f"histogram {money} with sums", "histogram", "dish", told
+        yield f"histogram {money} with totals", "histogram", "dish", {**budget, "with_totals": True, "other": True}
     yield "replace find then count", "histogram", "dish", {**BUDGETS["(1, 1e-8)"], "adjacency": "replace"}
     yield "optimal", "labels", "dish", {**BUDGETS["(1, 1e-8)"], "items_per_user": 1, "method": "optimal"}
     yield "two columns", "histogram", ["dish", "place"], {**BUDGETS["(1, 1e-8)"], "items_per_user": 2}

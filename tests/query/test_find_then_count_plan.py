@@ -67,11 +67,27 @@ def test_the_plan_says_what_items_of_users_of_1_10_and_100_need() -> None:
     plan = asked().histogram("dish", budget=ONE)
     needed = plan.preview()["plan"]
     text = str(plan)
-    assert f"users of 100 items each: {needed['users_needed']['50']:,} (50 %)" in text
-    assert f"of 10: {needed['users_needed_by_items']['10']['50']:,} (50 %)" in text
-    assert f"of one: {needed['users_needed_of_one_item']['50']:,} (50 %)" in text
-    assert "70% of ρ finds labels, 1% says how many of them users have, 29% counts" in text
+    by_items = needed["users_needed_by_items"]
+    assert list(by_items) == ["1", "10", "100"]
+    assert by_items["1"] == needed["users_needed_of_one_item"]
+    assert by_items["100"] == needed["users_needed"]
+    assert f"users of one item each: {by_items['1']['50']:,} (50 %)" in text
+    assert f"of 10: {by_items['10']['50']:,} (50 %)" in text
+    assert f"of 100: {by_items['100']['50']:,} (50 %)" in text
     assert plan.complete
+
+
+def test_the_plan_says_the_share_of_every_step() -> None:
+    plan = asked().histogram("dish", budget=ONE)
+    shares = "1.4 % (round 1), 14 % (round 2), 54.6 % (round 3), 1 % (choice of D1), 29 % (counts)"
+    assert f"Shares of ρ: {shares}" in str(plan).splitlines()
+    assert sum(plan.preview()["plan"]["shares"].values()) == pytest.approx(1)
+    labels = asked().labels("dish", budget=ONE, method="hints")
+    assert "Shares of ρ: 2 % (round 1), 20 % (round 2), 78 % (round 3)" in str(labels).splitlines()
+    assert list(labels.preview()["plan"]["users_needed_by_items"]) == ["1", "10", "100"]
+    ranking = asked().top("dish", k=3, budget=ONE, method="labels")
+    assert "Shares of ρ: 50 % (labels), 50 % (ranking)" in str(ranking).splitlines()
+    assert "Shares" not in str(asked().histogram("dish", budget=ONE, items_per_user=5))
 
 
 def test_nothing_there_is_an_answer_of_the_usual_shape() -> None:

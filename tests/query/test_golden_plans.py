@@ -28,9 +28,9 @@ KEPT = ("mechanism", "threshold", "noise", "half_width_95", "users_needed", "rea
 def said(plan: ul.Plan) -> dict[str, Any]:
     """What must not change: the digest, the guarantee, and how the question is answered."""
     assert plan.data is not None
-    preview, digest = plan.preview(), plan.bill(plan.data).question
+    preview, digest = plan.preview(), plan.charge_for(plan.data).question
     before = plan.formerly() if plan.formerly is not None else None
-    formerly = digest if before is None else before.bill(plan.data).question
+    formerly = digest if before is None else before.charge_for(plan.data).question
     return {
         "digest": digest,
         **({} if formerly == digest else {"formerly": formerly}),

@@ -74,7 +74,7 @@ class TestLabels:
             # Whoever reads the plan can check the rule.
             assert f"{by_counts:,} users of {items} item" in chosen.reason
             assert f"{by_weights:,} by weights" in chosen.reason
-            assert (f"{by_coins:,} by a coin for each label" in chosen.reason) == (by_coins <= by_counts)
+            assert (f"{by_coins:,} by a Bernoulli draw for each label" in chosen.reason) == (by_coins <= by_counts)
             assert chosen.reason in str(chosen)
             taken.add(better)
         assert taken == {"optimal", "hints"}
@@ -86,7 +86,7 @@ class TestLabels:
         counts = chosen_for(replace(question, method="counts"), one_shot=False)
         assert once.mechanism == of_labels(1, "optimal").mechanism
         assert paid.mechanism == counts.mechanism
-        assert "by a coin for each label" not in paid.reason
+        assert "by a Bernoulli draw for each label" not in paid.reason
 
     def test_auto_does_without_coins_that_would_need_too_many_users(self) -> None:
         with pytest.raises(ul.InvalidArgumentError, match="few, so that 65,536 users suffice"):
@@ -97,12 +97,12 @@ class TestLabels:
         plan = of_labels(10)
         needed, alone = plan.as_dict()["users_needed"], plan.as_dict()["users_needed_of_one_item"]
         assert alone["50"] < needed["50"] / 2
-        assert f"users of 10 items each: {needed['50']:,} (50 %)" in str(plan)
-        assert f"of one: {alone['50']:,} (50 %)" in str(plan)
+        assert f"users of one item each: {alone['50']:,} (50 %)" in str(plan)
+        assert f"of 10: {needed['50']:,} (50 %)" in str(plan)
 
     def test_counts_do_not_care_how_many_items_a_user_has(self) -> None:
         assert "users_needed_of_one_item" not in of_labels(10, "counts").as_dict()
-        assert "of one:" not in str(of_labels(10, "counts"))
+        assert "of one item each" not in str(of_labels(10, "counts"))
 
     @pytest.mark.parametrize("method", get_args(LabelMethod))
     def test_exchanging_a_user_costs_more(self, method: LabelMethod) -> None:

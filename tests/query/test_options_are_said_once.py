@@ -10,15 +10,16 @@ from tests.cli.shell import unlisted
 
 import unlisted as ul
 from unlisted.privacy.guarantee import Budget
-from unlisted.query.asking import Askable
+from unlisted.query.asking.askable import Askable
 from unlisted.query.options import AMOUNTS, defaults_of, own_options
 from unlisted.query.private_counts import PrivateCounts
-from unlisted.query.questions import KINDS, Question, Top
+from unlisted.query.question import Question
+from unlisted.query.questions import KINDS, Top
 from unlisted.server.api.schemas import QuestionBody
-from unlisted.server.console.question_form import NOT_IN_THE_FORM, _blank
+from unlisted.server.console.question_form import ACCURACIES, NOT_IN_THE_FORM, _blank
 
 ONE = Budget(epsilon=1, delta="1e-8")
-NOT_OPTIONS = {"self", "item", "budget", "account"}
+NOT_OPTIONS = {"self", "item", "budget", "epsilon", "rho", "delta", "account"}
 EVERYWHERE = list(KINDS.values())
 
 
@@ -31,10 +32,9 @@ def test_python_has_every_option_as_a_parameter_with_its_default(kind: type[Ques
     parameters = inspect.signature(getattr(Askable, method_of(kind))).parameters
     said = {name: one.default for name, one in parameters.items() if name not in NOT_OPTIONS}
     options = {name: defaults_of(kind).get(name, inspect.Parameter.empty) for name in own_options(kind)}
-    options.pop("items")
-    if kind is Top:
-        options["delta"] = None
+    options.pop("items", None)
     assert said == options
+    assert all(parameters[name].default is None for name in ("budget", "epsilon", "rho", "delta"))
     assert all(
         one.kind is inspect.Parameter.KEYWORD_ONLY
         for name, one in parameters.items()
@@ -85,13 +85,15 @@ def test_http_has_every_option_but_what_the_owner_decides() -> None:
 
 def test_the_form_has_every_option_but_those_it_says_why_not() -> None:
     said = {name for kind in EVERYWHERE for name in own_options(kind)} | set(AMOUNTS)
-    assert set(_blank()) == (said - set(NOT_IN_THE_FORM)) | {"question", "ranking", "counting"}
+    more = {"question", "ranking", "counting", *ACCURACIES}
+    assert set(_blank()) == (said - set(NOT_IN_THE_FORM)) | more
 
 
 @pytest.mark.parametrize("kind", EVERYWHERE)
 def test_what_a_question_says_is_read_back_as_the_same_question(kind: type[Question]) -> None:
     told: dict[str, Any] = {"items": ("dish", "place"), "items_per_user": 7, "where": "place = 'home'"}
-    told |= {"max_label_bytes": 99, "adjacency": "replace", "budget": ONE}
+    told |= {"max_label_bytes": 99, "adjacency": "replace"}
+    told = {name: value for name, value in told.items() if name in own_options(kind)} | {"budget": ONE}
     if kind is Top:
         told |= {"k": 4, "counts": True}
     question = kind(**told)
@@ -107,10 +109,11 @@ def test_a_price_for_each_draw_is_read_back_too() -> None:
 
 def test_an_option_of_another_question_is_refused_by_name() -> None:
     for kind in EVERYWHERE:
+        items = {"items": ("dish",)} if kind.names_items() else {}
         foreign = {name for other in EVERYWHERE for name in own_options(other)} - set(own_options(kind))
         for name in foreign:
             with pytest.raises(ul.InvalidArgumentError) as refused:
-                kind.read({"items": ("dish",), "epsilon": 1, "delta": 1e-8, name: 3})
+                kind.read({**items, "epsilon": 1, "delta": 1e-8, name: 3})
             assert refused.value.argument == name
 
 

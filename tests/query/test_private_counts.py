@@ -48,14 +48,14 @@ def test_the_largest_counts_alone_are_read_as_declared() -> None:
 
 
 def test_ties_are_unknown_where_a_cut_was_made_elsewhere_and_nothing_is_said() -> None:
-    def rivals(**declared: Any) -> int:
+    def entering(**declared: Any) -> int:
         mechanism = ul.counts(LABELS, NUMBERS, items_per_user=2, **declared).top(k=2, budget=BUDGET).mechanism
-        return int(mechanism.ranking.rivals)  # type: ignore[union-attr]
+        return int(mechanism.ranking.entering)  # type: ignore[union-attr]
 
-    assert rivals() == 2, "all counts are here, and the cut is made here"
-    assert rivals(fetch=100) == 100
-    assert rivals(fetch=100, ties="unknown") == 100
-    assert rivals(fetch=100, ties="label") == 2
+    assert entering() == 2, "all counts are here, and the cut is made here"
+    assert entering(fetch=100) == 100
+    assert entering(fetch=100, ties="unknown") == 100
+    assert entering(fetch=100, ties="label") == 2
 
 
 def test_a_cut_below_raises_the_threshold_by_what_it_hides() -> None:
@@ -127,7 +127,7 @@ def test_counts_that_break_their_declaration_are_refused(labels: Any, counts: An
         ({"items_per_user": None}, lambda one: one.histogram(budget=BUDGET), "items_per_user"),
         ({"items_per_user": None}, lambda one: one.top(k=2, budget=BUDGET, fetch="all"), "items_per_user"),
         ({}, lambda one: one.top(k=None, budget=BUDGET), "k"),
-        ({}, lambda one: one.top(k=2), "budget"),
+        ({}, lambda one: one.top(k=2), "epsilon"),
         ({}, lambda one: one.histogram(budget=1), "budget"),
         ({}, lambda one: one.histogram(budget=BUDGET, noise="x"), "noise"),
         ({}, lambda one: one.top_histogram(budget=BUDGET, fetch=0), "fetch"),
@@ -144,7 +144,7 @@ def test_a_question_that_the_declaration_cannot_bear_is_refused_when_planned(
 
 
 def test_counts_no_longer_tell_what_each_user_has() -> None:
-    with pytest.raises(ul.InvalidArgumentError, match=r"'gumbel' for counts\. Labels are weighed by what"):
+    with pytest.raises(ul.InvalidArgumentError, match=r"'gumbel' for counts\. Labels are weighed by the items"):
         given().top(k=2, budget=BUDGET, method="labels")
     assert given().top(k=2, budget=BUDGET, method="gumbel") == given().top(k=2, budget=BUDGET)
 

@@ -6,6 +6,8 @@ import builtins
 import json
 import re
 import struct
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -94,7 +96,7 @@ def test_marks_are_described_by_what_was_released() -> None:
 
 def test_the_title_says_the_promise_and_what_is_left_out() -> None:
     many = of([f"dish {n}" for n in range(40)])
-    assert many.chart().to_dict()["title"]["subtitle"].endswith("; the first 30 of 40")
+    assert many.chart().to_dict()["title"]["subtitle"].endswith("; the first 30 of 40, chart(most=40) draws all")
     assert len(values(many.chart(most=7))) == 7
     assert "first" not in many.chart(most=40).to_dict()["title"]["subtitle"]
     assert many.chart().to_dict()["title"]["subtitle"].startswith("(")
@@ -236,3 +238,60 @@ def test_spending_starts_at_nothing_and_goes_on_to_the_end() -> None:
     assert lines["ads"] == [("02", 0.0), ("03", 0.25), ("04", 0.375), ("05", 0.375)]
     assert lines["ops"] == [("02", 0.0), ("05", 0.1), ("05", 0.1)]
     assert spending_chart([]).to_dict()
+
+
+def test_days_are_drawn_in_their_order_and_what_is_left_out_is_named() -> None:
+    days = [date(2025, 1, at) for at in range(1, 29)]
+    counts = pa.array([10_000 - 100 * (at * 7 % 28) for at in range(28)])
+    release = ul.counts(pa.array(days), counts, items_per_user=1, item="day").histogram(epsilon=5).run()
+    drawn = release.chart(10).to_dict()
+    shown = [row["label"] for row in drawn["data"]["values"]]
+    assert len(shown) == 10
+    assert shown == sorted(shown)
+    assert set(shown) == {str(row["day"]) for row in release[:10]}
+    assert "; the 10 largest of 28, chart(most=28) draws all" in drawn["title"]["subtitle"]
+
+
+def hours_of(moment: Any) -> float:
+    """Return a moment as a number; of nanoseconds there is text."""
+    return datetime.fromisoformat(str(moment)).timestamp()
+
+
+def test_moments_are_drawn_in_their_order_and_rankings_in_theirs() -> None:
+    # In this night the clocks go back.
+    hours = [datetime(2025, 10, 25, 12, tzinfo=UTC) + timedelta(hours=at) for at in range(20)]
+    for kind in (pa.timestamp("ns", tz="Europe/Paris"), pa.timestamp("s")):
+        counts = ul.counts(
+            pa.array(hours, kind), [10_000 - 400 * (at * 7 % 20) for at in range(20)], items_per_user=1
+        )
+        release = counts.histogram(epsilon=5).run()
+        shown = [row["label"] for row in values(release.chart())]
+        assert len(shown) == 20
+        assert shown == [str(row["item"]) for row in sorted(release, key=lambda row: hours_of(row["item"]))]
+        ranking = counts.top(k=5, epsilon=5).run()
+        assert [row["label"] for row in values(ranking.chart())] == [str(row["item"]) for row in ranking]
+
+
+def test_a_picture_from_python_is_as_sharp_as_one_from_the_shell(tmp_path: Path) -> None:
+    release = ul.counts(["soup"], [10_000], items_per_user=1).histogram(epsilon=1).run()
+    release.write_chart(tmp_path / "chart.png")
+    assert (tmp_path / "chart.png").read_bytes() == chart_bytes(release.chart(), tmp_path / "chart.png")
+    with pytest.raises(ul.InvalidArgumentError, match="overwrite=True"):
+        release.write_chart(tmp_path / "chart.png")
+    with pytest.raises(ul.InvalidArgumentError, match="ends in"):
+        release.write_chart(tmp_path / "chart.gif")
+
+
+def test_no_group_is_left_out_because_another_is_long() -> None:
+    rows = [(group, f"dish {n}") for group, most in (("long", 40), ("short", 5)) for n in range(most)]
+    users = range(2000 * len(rows))
+    held = {
+        "user": users,
+        "place": [rows[n % len(rows)][0] for n in users],
+        "dish": [rows[n % len(rows)][1] for n in users],
+    }
+    budget = ul.Budget(epsilon=1, delta="1e-8")
+    release = ul.table(pa.table(held), user="user").histogram("dish", by="place", budget=budget).run()
+    drawn = release.chart(most=12)
+    assert Counter(one["group"] for one in drawn.to_dict()["data"]["values"]) == {"long": 7, "short": 5}
+    assert "12, the first of each group, of 45" in drawn.to_dict()["title"]["subtitle"]

@@ -27,7 +27,8 @@ import unlisted as ul
 from unlisted.counts.weights import Weighing
 from unlisted.mechanisms.partition_selection.then_count import FindThenCount
 from unlisted.release.export import as_csv, as_json, as_parquet
-from unlisted.release.release import as_plain, as_text, escaped, printable, promise, short_up, shown_up
+from unlisted.release.release import as_plain, escaped, printable, promise, short_up, shown_up
+from unlisted.release.text import as_text
 
 
 @pytest.fixture(scope="module")
@@ -425,8 +426,8 @@ def test_an_amount_is_never_shown_below_itself() -> None:
 
 def test_a_promise_rounds_every_number_up() -> None:
     line = promise(ul.Guarantee(Fraction("0.12345678"), Fraction("1.2345e-9")), Fraction("2e-9"))
-    assert line.startswith("Guarantee: 1.24e-09-approximate 0.123457-CDP, which is (")
-    assert line.endswith(", 2e-09)-DP.")
+    assert line.startswith("Guarantee: (")
+    assert line.endswith(", 2e-09)-DP; also 1.24e-09-approximate 0.123457-zCDP.")
 
 
 @pytest.mark.parametrize(
@@ -526,6 +527,6 @@ def test_what_was_released_beside_counts_is_in_the_receipt_and_survives_bytes() 
     assert f"users who have more than {too['items_in_full']} of these values count for less" in release.reading
     assert ul.Release.from_bytes(release.to_bytes()).receipt()["plan"]["released_too"] == too
     assert all(row["low"] <= row["count"] <= row["high"] for row in release.rows)
-    assert "of one: " in str(plan)
-    assert "users of so many found items count in full: ±" in str(plan)
+    assert "users of one item each: " in str(plan)
+    assert "where users of up to D1 found items count in full" in str(plan)
     assert plan.preview()["plan"]["half_widths_95"]["100"] == plan.preview()["plan"]["half_width_95"]

@@ -23,6 +23,9 @@ class Inside:
     def post(self, path: str, body: Any, key: str | None = None, **more: Any) -> httpx.Response:
         return asyncio.run(self._call("POST", path, key, json=body, **more))
 
+    def send(self, method: str, path: str, body: Any = None, key: str | None = None) -> httpx.Response:
+        return asyncio.run(self._call(method, path, key, **({} if body is None else {"json": body})))
+
     async def _call(self, method: str, path: str, key: str | None, **more: Any) -> httpx.Response:
         headers = {"Authorization": f"Bearer {key or self.key}"}
         transport = httpx.ASGITransport(app=self.app)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.server.running import Running, make_keys, make_slow_view, make_sources, running
+from tests.server.running import PATIENCE_SECONDS, Running, make_keys, make_slow_view, make_sources, running
 
 from unlisted.ledger.ledger import Ledger
 from unlisted.server.config import read_config
+from unlisted.server.console import asked
 from unlisted.server.startup import open_datasets
 
 
@@ -67,3 +68,9 @@ def fresh_postgres(postgres_url: str) -> Iterator[str]:
     yield f"{postgres_url.rsplit('/', 1)[0]}/{name}"
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the console's forms wait for their answers, however slow the machine is."""
+    monkeypatch.setattr(asked, "QUICK_SECONDS", PATIENCE_SECONDS)

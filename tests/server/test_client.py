@@ -211,3 +211,14 @@ def _listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def test_items_are_computed_over_the_wire_from_offered_columns_only(searches: RemoteTable, book: Ledger):
+    release = searches.histogram("upper(left(query, 1)) AS letter", budget=BUDGET, items_per_user=1).run()
+    assert release.table.column_names == ["letter", "count", "low", "high"]
+    assert release.rows
+    assert all(row["letter"] == row["letter"].upper() for row in release.rows)
+    before = book.history()
+    with pytest.raises(InvalidArgumentError, match="one of query"):
+        searches.histogram("lower(user)", budget=BUDGET, items_per_user=1).run()
+    assert book.history() == before

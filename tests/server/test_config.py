@@ -50,7 +50,7 @@ def test_a_small_one_has_safe_defaults(tmp_path: Path):
 
 def test_everything_that_can_be_said_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TEST_LEDGER", "postgresql://me:pass-word@host/db")
-    (tmp_path / "secret").write_text("quite secret\n")
+    (tmp_path / "secret").write_text("quite secret, and long enough too\n")
     config = read(
         tmp_path,
         """
@@ -90,14 +90,14 @@ outside_budget = true
 """,
     )
     assert config.ledger == "postgresql://me:pass-word@host/db"
-    assert (config.host, config.port, config.secret) == ("::1", 9000, "quite secret")
+    assert (config.host, config.port, config.secret) == ("::1", 9000, "quite secret, and long enough too")
     limits = config.limits
     assert (limits.pad_to, limits.time_limit, limits.body_bytes, limits.fetch) == (2.0, 1.5, 1000, 5000)
     assert config.streams["hourly"].folder == tmp_path / "hourly"
     assert [one.outside_budget for one in config.streams.values()] == [False, True]
     assert config.datasets["searches"].version == "2026-11"
     assert "pass-word" not in repr(config.datasets) + str(config.limits)
-    assert "quite secret" not in repr(config)
+    assert "quite secret, and long enough too" not in repr(config)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,8 @@ outside_budget = true
         (SMALL.replace('["query"]', '"query"'), "a list of names"),
         (SMALL.replace('["query"]', "[]"), "at least one"),
         (SMALL.replace('user = "user_id"', ""), "given in the configuration"),
-        (SMALL.replace("rho = 1", "epsilon = 1"), "given in the configuration"),
+        (SMALL.replace("rho = 1", "rho = 1, epsilon = 1"), "left out with epsilon"),
+        (SMALL.replace("rho = 1, ", ""), "given, or rho in its place"),
         (SMALL + '[streams.x]\nfolder = "x"\ndataset = "y"', "one of the data sets"),
         ('ledger = "budget.db"', "at least one"),
         ("ledger = ", "TOML"),
@@ -142,7 +143,7 @@ def test_data_sets_are_opened_once_and_must_stay_what_they_are(tmp_path: Path):
         assert (state.unit, state.source) == ("user_id", str(tmp_path / "searches.parquet"))
         assert state.total.texts == ("1", "0.000001")
         for changed in (("user_id", "other"), ("searches.parquet", "b.parquet"), ("rho = 1", "rho = 2")):
-            with pytest.raises(InvalidArgumentError, match="never changes"):
+            with pytest.raises(InvalidArgumentError, match=r"never changes|unlisted dataset move"):
                 open_datasets(read(tmp_path, SMALL.replace(*changed)), ledger)
         open_datasets(read(tmp_path, SMALL + 'version = "2"'), ledger)
         assert ledger.dataset("searches").version == "2"

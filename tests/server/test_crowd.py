@@ -37,6 +37,6 @@ def test_two_servers_and_fifty_clients_never_overspend(sources, ledger_url, keys
             statuses = Counter(threads.map(ask, range(CLIENTS)))
     assert statuses == {200: FIT, 402: CLIENTS - FIT}
     left = book.account("crowd").balance()
-    assert left.account.reserved.rho == 0
+    assert left.account.reserved.loss == 0
     assert 0 <= left.left.guarantee().rho < plan.guarantee.rho
     assert verify(book) == []

@@ -11,6 +11,7 @@ from tests.server.running import Running
 
 import unlisted as ul
 from unlisted.query.remote_table import connect
+from unlisted.server.api.admin import admin_router as admin
 from unlisted.server.api.routes import datasets_router as router
 from unlisted.server.api.routes import streams_router as streams
 from unlisted.server.config import read_config
@@ -45,6 +46,6 @@ def test_the_reference_is_what_the_service_says():
 
 def test_every_route_is_in_the_table():
     table = "\n".join(line for line in PAGE.splitlines() if line.startswith("| `"))
-    for route in (*router.routes, *streams.routes):
+    for route in (*router.routes, *streams.routes, *admin.routes):
         words = [word for word in str(getattr(route, "path", "")).split("/") if word.isalpha()]
         assert re.search(rf"/{words[-1]}\b", table), words

@@ -61,8 +61,8 @@ def test_a_question_over_its_time_is_stopped_and_charged(hasty: Running, book: L
     before = balance(book, name)
     reply, _ = begun(hasty, name, question)
     assert (reply.status, reply.json()["detail"]) == (500, "could not be answered; charged; see the log")
-    wait_until(lambda: balance(book, name).account.used.rho > before.account.used.rho)
-    wait_until(lambda: balance(book, name).account.reserved.rho == 0)
+    wait_until(lambda: balance(book, name).account.used.loss > before.account.used.loss)
+    wait_until(lambda: balance(book, name).account.reserved.loss == 0)
     assert verify(book) == []
 
 
@@ -70,10 +70,10 @@ def test_a_question_over_its_time_is_stopped_and_charged(hasty: Running, book: L
 def test_a_question_whose_caller_leaves_is_stopped_and_charged(service: Running, book: Ledger, name):
     before = balance(book, name)
     with send(service, name):
-        wait_until(lambda: balance(book, name).account.reserved.rho > 0)
+        wait_until(lambda: balance(book, name).account.reserved.loss > 0)
     # The limit of this service is an hour; the engine would take longer.
-    wait_until(lambda: balance(book, name).account.reserved.rho == 0)
-    assert balance(book, name).account.used.rho > before.account.used.rho
+    wait_until(lambda: balance(book, name).account.reserved.loss == 0)
+    assert balance(book, name).account.used.loss > before.account.used.loss
 
 
 def test_every_answer_of_a_padded_service_waits_for_its_time(hasty: Running):
@@ -94,7 +94,7 @@ def test_a_refusal_need_not_wait(sources: Path, ledger_url: str, keys: dict[str,
 def test_a_server_killed_in_the_middle_of_a_release_leaves_it_charged(sources, ledger_url, keys, book: Ledger):
     before = balance(book, "slow_server")
     with running(sources, ledger_url, keys) as doomed, send(doomed, "slow_server"):
-        wait_until(lambda: balance(book, "slow_server").account.reserved.rho > 0)
+        wait_until(lambda: balance(book, "slow_server").account.reserved.loss > 0)
         held = balance(book, "slow_server")
         doomed.process.send_signal(signal.SIGKILL)
         doomed.process.wait(PATIENCE_SECONDS)
@@ -103,7 +103,7 @@ def test_a_server_killed_in_the_middle_of_a_release_leaves_it_charged(sources, l
     with running(sources, ledger_url, keys) as next_one:
         assert next_one.ask("/ready", who=None).status == 200
         after = balance(book, "slow_server")
-    assert after.account.reserved.rho == 0
+    assert after.account.reserved.loss == 0
     assert after.left == held.left
     lost = after.account.used.guarantee().rho - before.account.used.guarantee().rho
     assert lost == held.account.reserved.guarantee().rho > Fraction(0)
@@ -113,10 +113,10 @@ def test_a_server_killed_in_the_middle_of_a_release_leaves_it_charged(sources, l
 def test_a_service_that_is_told_to_stop_ends_what_runs_and_charges_it(sources, ledger_url, keys, book: Ledger):
     before = balance(book, "slow_file")
     with running(sources, ledger_url, keys) as one, send(one, "slow_file") as line:
-        wait_until(lambda: balance(book, "slow_file").account.reserved.rho > 0)
+        wait_until(lambda: balance(book, "slow_file").account.reserved.loss > 0)
         line.close()
         one.process.terminate()
         one.process.wait(PATIENCE_SECONDS)
     after = balance(book, "slow_file")
-    assert after.account.reserved.rho == 0
-    assert after.account.used.rho > before.account.used.rho
+    assert after.account.reserved.loss == 0
+    assert after.account.used.loss > before.account.used.loss

@@ -219,14 +219,14 @@ class LeftWhile:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._account, name)
 
-    def pay(self, bill: Any, deliver: Any, key: str | None = None) -> Any:
+    def pay(self, charge: Any, deliver: Any, key: str | None = None) -> Any:
         def delivered() -> Any:
             made = deliver()
             self._leave("settling")
             return made
 
         self._leave("reserving")
-        return self._account.pay(bill, delivered, key)
+        return self._account.pay(charge, delivered, key)
 
     def _leave(self, when: str) -> None:
         if when == self._when:

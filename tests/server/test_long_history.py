@@ -103,6 +103,13 @@ def test_every_page_is_found_by_an_index(ledger: Ledger, service: Inside):
         assert not [step for step in steps if step.startswith("SCAN") or "TEMP B-TREE" in step], name
 
 
+def test_a_balance_reads_the_end_of_a_long_history(ledger: Ledger, service: Inside):
+    assert service is not None
+    steps = plans_of(ledger, lambda: ledger.account("ads").balance())
+    assert steps
+    assert not [step for step in steps if step.startswith("SCAN") or "TEMP B-TREE" in step]
+
+
 def test_who_asked_little_finds_it_without_reading_what_others_asked(ledger: Ledger, service: Inside):
     rare = Inside(service.app, KeyRing(ledger).create("Otto", "analyst", {"searches": "rare"}))
     for path in (f"{PLACE}/releases", f"{PLACE}/history"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -67,7 +68,40 @@ def test_of_two_servers_with_other_terms_one_starts(tmp_path: Path, places: list
     smaller = Offer("searches", places[0].source, "user", ("query",), ul.Budget(rho="0.5", delta="1e-6"))
     failures = start_together(url, [Config(url, {"searches": one}) for one in (places[0], smaller)])
     (failed,) = [one for one in failures if one is not None]
-    assert "as opened" in str(failed)
+    assert "as it was opened" in str(failed)
+
+
+def test_an_older_configuration_does_not_move_a_version_back(
+    tmp_path: Path, places: list[Offer], caplog: pytest.LogCaptureFixture
+):
+    def start(version: str | None) -> str | None:
+        caplog.clear()
+        with Ledger(tmp_path / "budget.db") as ledger:
+            open_datasets(Config("unused", {"searches": replace(places[0], version=version)}), ledger)
+            return ledger.dataset("searches").version
+
+    assert [start("january"), start("february")] == ["january", "february"]
+    assert not caplog.records
+    assert start("january") == "february"
+    assert "The ledger's stands" in caplog.text
+    assert start(None) == "february"
+    with Ledger(tmp_path / "budget.db") as ledger:
+        # Whoever means it says so.
+        ledger.declare_version("searches", "january")
+        assert ledger.declared_versions("searches") == {"january", "february"}
+    assert start("february") == "january"
+
+
+@pytest.mark.parametrize(("rho", "warned"), [("0.5", False), ("1000", True)])
+def test_a_total_that_protects_nobody_is_warned_of_at_every_start(
+    rho: str, warned: bool, tmp_path: Path, places: list[Offer], caplog: pytest.LogCaptureFixture
+):
+    offer = replace(places[0], budget=ul.Budget(rho=rho, delta="1e-6"))
+    for _ in range(2):
+        caplog.clear()
+        with Ledger(tmp_path / "budget.db") as ledger:
+            open_datasets(Config("unused", {"searches": offer}), ledger)
+        assert ("protects nobody" in caplog.text) is warned
 
 
 def test_a_connection_does_not_wait_to_be_confirmed():

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from unlisted.mechanisms.continual.binary_tree import largest_popcount
-from unlisted.mechanisms.continual.correlated_price import class_ends
-from unlisted.mechanisms.continual.recursion import Recursion
+from unlisted.mechanisms.continual.binary.tree import largest_popcount
+from unlisted.mechanisms.continual.correlated.price import class_ends
+from unlisted.mechanisms.continual.correlated.recursion import Recursion
 from unlisted.release.release import Release
 from unlisted.streams import folder
 from unlisted.streams.settings import Settings

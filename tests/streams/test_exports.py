@@ -11,10 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.streams.brooks import brook
+from tests.streams.brooks import brook, quiet_brook
 
 import unlisted as ul
 from unlisted.errors import InvalidArgumentError
+from unlisted.streams.folder import Folder
 from unlisted.streams.release_log import ReleaseLog
 from unlisted.streams.stream import Stream
 
@@ -160,7 +161,7 @@ class TestFiles:
 
     def test_what_is_there_stays_unless_said(self, hourly: Stream, tmp_path: Path) -> None:
         (tmp_path / "part.csv").write_text("mine")
-        with pytest.raises(InvalidArgumentError, match="It is there already"):
+        with pytest.raises(InvalidArgumentError, match="It exists already"):
             hourly.write_export(tmp_path / "part.csv")
         assert (tmp_path / "part.csv").read_text() == "mine"
         hourly.write_export(tmp_path / "part.csv", overwrite=True, start=60)
@@ -196,12 +197,12 @@ def points(chart: Any) -> list[dict[str, Any]]:
 
 
 def lines(chart: Any) -> list[dict[str, Any]]:
-    return layer(chart, "line")["data"]["values"]
+    return chart.to_dict()["data"]["values"]
 
 
 class TestCharts:
     def test_a_long_stream_is_thinned_to_what_can_be_told_apart(self, tmp_path: Path) -> None:
-        from unlisted.streams.readable import MOST_DRAWN
+        from unlisted.streams.readable_stream import MOST_DRAWN
 
         stream = calm_brook(tmp_path / "s", rounds=2 * MOST_DRAWN)
         for hour in range(MOST_DRAWN + 3):
@@ -253,3 +254,23 @@ class TestCharts:
         assert points(stream.chart()) == []
         stream.push({"rare": 1})
         assert points(stream.chart(items=["rare"])) == []
+
+
+def test_somebody_pushes_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever the number of rounds is looked up, one more has happened right after."""
+    stream = quiet_brook(tmp_path / "s", rounds=9)
+    stream.push({"a": 9})
+    reader, real, pushing = Stream.open(tmp_path / "s"), Folder.round, []
+
+    def one_more(folder: Folder) -> int:
+        found = real(folder)
+        if not pushing:
+            pushing.append(True)
+            stream.push({"b": 9})
+            pushing.clear()
+        return found
+
+    monkeypatch.setattr(Folder, "round", one_more)
+    assert {row["round"] for row in reader.export()} == {1}
+    assert len(list(reader.releases())) >= 2
+    assert reader.verify() == []

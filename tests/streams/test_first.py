@@ -17,9 +17,9 @@ from tests.streams.brooks import files_of, quiet_brook, rows_of, shown
 
 import unlisted as ul
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
+from unlisted.mechanisms.continual.correlated.histogram import CorrelatedHistogram
+from unlisted.mechanisms.continual.tag_table import TagTable
 from unlisted.streams.stream import Stream
-from unlisted.streams.tag_table import TagTable
 
 BUDGET = ul.Budget(rho="0.5", delta="1e-6")
 ROUNDS = st.lists(st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abcdef")), max_size=30), max_size=6)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 import unlisted as ul
-from unlisted.errors import BudgetRefusedError, InvalidArgumentError, StreamError
+from unlisted.errors import BudgetRefusedError, FrozenError, InvalidArgumentError, StreamError
+from unlisted.query.charging import Charge
 from unlisted.streams.stream import Stream
 
 ASKED = {
@@ -41,6 +43,21 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(tmp_path: Path) -> None
             Stream.create(tmp_path / "s", **ASKED, account=account)
         assert account.balance().account.used.guarantee().rho == 0
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
+
+
+def test_a_frozen_account_pays_for_no_stream_and_one_that_runs_goes_on(tmp_path: Path) -> None:
+    with ul.Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.open("ads", dataset="searches", budget=ul.Budget(rho=1, delta="1e-6"), failures=1)
+        stream = Stream.create(tmp_path / "s", **ASKED, account=account)
+        cheap = ul.Guarantee(Fraction(1, 100), Fraction(1, 10**9))
+        with pytest.raises(ZeroDivisionError):
+            account.pay(Charge(cheap, "q", "user in 1 day", "add_remove", "a stream"), lambda: 1 / 0)
+        before = ledger.history()
+        with pytest.raises(FrozenError):
+            Stream.create(tmp_path / "t", **ASKED, account=account)
+        assert not (tmp_path / "t").exists()
+        assert stream.push({"a": 1000}).receipt()["ledger"]["account"] == "ads"
+        assert ledger.history() == before
 
 
 def test_events_are_not_paid_from_a_data_set_of_users(tmp_path: Path) -> None:

@@ -102,9 +102,11 @@ def a_release(path: Path, labels: pa.Array, counts: np.ndarray) -> Release:
     items = ("x", "y") if pa.types.is_struct(labels.type) else ("item",)
     stream = quiet_brook(path / "model", item=items)
     from unlisted.mechanisms.mechanism import Answer
+    from unlisted.noise.keyed import NoiseKey
     from unlisted.streams.releases import released
 
-    return released(stream.settings, 1, Answer.by_count(labels, counts, stream.guarantee))
+    state = stream.settings.mechanism.start(NoiseKey.fresh())
+    return released(stream.settings, state, 1, Answer.by_count(labels, counts, stream.guarantee))
 
 
 def with_table(release: Release, table: pa.Table) -> Release:
@@ -296,6 +298,7 @@ class TestTimes:
 def test_a_stream_of_version_0_1_goes_on_into_a_log(tmp_path: Path) -> None:
     path = tmp_path / "events"
     shutil.copytree(VERSION_0_1 / "events", path)
+    (path / "key").chmod(0o600)
     before = readable(path)
     stream = Stream.open(path)
     stream.push(rows_of(*[(user, "soup") for user in range(900)]))

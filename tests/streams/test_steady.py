@@ -10,10 +10,10 @@ import pytest
 from tests.streams.brooks import quiet_brook
 
 import unlisted as ul
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
 from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram
-from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
-from unlisted.streams.paths import Paths
+from unlisted.mechanisms.continual.correlated.histogram import CorrelatedHistogram
+from unlisted.streams.history import Paths
 from unlisted.streams.steady import steadied_together as steadied
 
 BUDGET = ul.Budget(epsilon=1, delta="1e-8")

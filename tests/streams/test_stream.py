@@ -69,7 +69,7 @@ class TestCreating:
         assert files_of(tmp_path / "s") == before
 
     def test_a_refused_stream_leaves_nothing_behind(self, tmp_path: Path) -> None:
-        with pytest.raises(InvalidArgumentError, match="The folder that it should be in does not exist"):
+        with pytest.raises(InvalidArgumentError, match="Its parent folder does not exist"):
             Stream.create(tmp_path / "no" / "such" / "s", rounds=3, unit="event", items_per_event=1, budget=BUDGET)
         with pytest.raises(InvalidArgumentError):
             Stream.create(tmp_path / "s", rounds=0, unit="event", items_per_event=1, budget=BUDGET)
@@ -105,8 +105,8 @@ class TestCreating:
             ({"where": ";"}, "`;` is not allowed here"),
             ({"where": "SELECT * FROM x"}, "where = "),
             ({"where": "x IN (SELECT y FROM z)"}, "where = "),
-            ({"where": "shell(x) = 1"}, "no function that is allowed"),
-            ({"where": ""}, "It is empty"),
+            ({"where": "shell(x) = 1"}, "not an allowed function"),
+            ({"where": ""}, "it is empty"),
             ({"where": 3}, "where = 3"),
             ({"account": "ads"}, "account = 'ads'"),
         ],
@@ -277,7 +277,7 @@ class TestOnce:
         stream = brook(tmp_path / "s", rounds=2)
         for _ in range(2):
             stream.push({"a": 9})
-        with pytest.raises(InvalidArgumentError, match="The stream is over"):
+        with pytest.raises(InvalidArgumentError, match="The stream has ended"):
             stream.push({"a": 9})
         assert stream.push({"a": 9}, number=2) is not None
 

@@ -63,7 +63,7 @@ def test_events_pay_for_one_window_and_users_for_as_many_as_they_are_in(tmp_path
     mechanism = five.settings.mechanism
     single = type(mechanism)(mechanism.law, mechanism.recursion, mechanism.thresholds, 24, mechanism.sensitivity)
     assert mechanism.price().rho == 5 * single.price().rho
-    assert 4.99 * single.escape() < mechanism.escape() <= 5 * single.escape() * (1 + Fraction(1, 10**6))
+    assert 4.99 * single.failure() < mechanism.failure() <= 5 * single.failure() * (1 + Fraction(1, 10**6))
     assert "each of at most 5 windows" in repr(five)
 
 

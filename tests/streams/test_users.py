@@ -13,7 +13,7 @@ from tests.streams.brooks import files_of, quiet_brook, rows_of, shown
 
 import unlisted as ul
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.continual.binary_tree import most_squares
+from unlisted.mechanisms.continual.binary.tree import most_squares
 from unlisted.streams.stream import Stream
 
 Rows = list[tuple[int, str]]

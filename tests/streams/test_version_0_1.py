@@ -25,7 +25,10 @@ STREAMS = ("events", "users")
 @pytest.fixture(params=STREAMS)
 def copied(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A stream of the first release, to go on with."""
-    return Path(shutil.copytree(MADE / request.param, tmp_path / request.param))
+    copy = Path(shutil.copytree(MADE / request.param, tmp_path / request.param))
+    # A repository does not keep who may read a file.
+    (copy / "key").chmod(0o600)
+    return copy
 
 
 def rows(users: int, first: int) -> pa.Table:
@@ -58,3 +61,12 @@ def test_a_round_that_was_taken_in_is_known(copied: Path) -> None:
     stream = ul.Stream.open(copied)
     with pytest.raises(ul.InvalidArgumentError, match="other contents"):
         stream.push(rows(3, 0), number=stream.round)
+
+
+def test_its_next_life_knows_what_it_has_shown(copied: Path, tmp_path: Path) -> None:
+    stream = ul.Stream.open(copied)
+    following = stream.renew(tmp_path / "next", budget=ul.Budget(epsilon=1, delta=1e-8), noise="correlated")
+    known = set(following._folder.known().to_pylist())
+    assert {row["item"] for row in stream.export().rows} == known
+    assert "only me" not in known
+    assert (following.settings.noise, following.round) == ("correlated", 0)

@@ -12,8 +12,8 @@ from tests.streams.brooks import brook, quiet_brook, shown
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
-from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
+from unlisted.mechanisms.continual.correlated.histogram import CorrelatedHistogram
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.sensitivity import Sensitivity

@@ -8,7 +8,7 @@ from tests.tables.fixtures.ties import Cluster, OneMachine, kept_by_definition, 
 from unlisted.tables.bounding import bounded_counts
 from unlisted.tables.cluster import BUCKETS, thinning
 from unlisted.tables.count_query import CountQuery
-from unlisted.tables.engines.duckdb.paths import file_engine
+from unlisted.tables.engines.duckdb.formats import file_engine
 
 BOUNDS = (1, 2, 5)
 DIGITS = (2, 3, 12)

@@ -27,11 +27,11 @@ ROWS = pa.table(
 
 @pytest.mark.parametrize("name", ["count", "rank", "low", "high"])
 def test_an_item_column_with_the_name_of_an_answers_column_is_refused_with_the_way_out(name: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=f'"{name}" AS "item_{name}"'):
+    with pytest.raises(InvalidArgumentError, match=f"{name} AS item_{name}"):
         CountQuery(("item", name))
 
 
-@pytest.mark.parametrize("items", [(), ("",), (1,), 5, ("item", "item")])
+@pytest.mark.parametrize("items", [[], ("",), (1,), 5, ("item", "item")])
 def test_items_must_be_names_of_different_columns(items: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="item = "):
         CountQuery(items)
@@ -79,7 +79,7 @@ def test_sensitivity_is_what_was_asked_for_and_nothing_from_the_data() -> None:
         ("nobody", CountQuery(("item",)), "The columns are: user, item, Item, number, list, count."),
         ("user", CountQuery(("thing",)), "The columns are: user, item, Item, number, list, count."),
         ("user", CountQuery(("list",)), "a column of plain values"),
-        ("user", CountQuery(("user",)), "another column than the user's"),
+        ("user", CountQuery(("user",)), "a column other than the user's"),
         ("user", CountQuery(("item", "Item")), "differ in more than case"),
         ("user", CountQuery(("item",), where="thing = 1"), "the columns are: user, item"),
         ("user", CountQuery(("item",), where="number = 'x'"), "where"),

@@ -20,6 +20,7 @@ from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
 from unlisted.tables import counting
 from unlisted.tables.counting import count_all, count_top
+from unlisted.tables.engines.duckdb import databases
 from unlisted.tables.engines.engine import Rows, World
 from unlisted.tables.failures import OWNER_LOG, charged
 from unlisted.tables.table import Table, table
@@ -207,10 +208,21 @@ def test_collated_columns_are_compared_by_their_bytes(tmp_path: Path) -> None:
     assert all_counts(source, question("item", where="item = 'x'")) == {("x",): 1}
 
 
-def test_the_engine_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_file", [True, False])
+def test_the_engine_leaves_nothing_behind(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, *, is_file: bool
+) -> None:
+    file = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    pyarrow.parquet.write_table(ROWS, file)
+    source = table(file if is_file else ROWS, user="user")
+    assert source.columns()
+    databases.forget()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with count_all(table(ROWS, user="user"), question("item"), cut=5, secret=SECRET) as found:
+    with count_all(source, question("item"), cut=5, secret=SECRET) as found:
         assert isinstance(found, BoundedCounts)
         (folder,) = tmp_path.iterdir()
         assert folder.stat().st_mode & 0o077 == 0, "others may look into the folder"
+    # For rows in memory the next question finds the same folder, with nothing in it.
+    assert is_file or list(folder.iterdir()) == []
+    databases.forget()
     assert list(tmp_path.iterdir()) == []

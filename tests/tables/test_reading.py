@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import unlisted as ul
-from unlisted.cli.reading import ReadingOptions
+from unlisted.cli.options import ReadingOptions
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.reading import HELP, Reading
@@ -79,7 +79,7 @@ def test_what_cannot_be_meant_is_refused(option: str, value: Any, hint: str) -> 
 
 
 def test_a_separator_is_no_quote() -> None:
-    with pytest.raises(InvalidArgumentError, match="another character than the separator"):
+    with pytest.raises(InvalidArgumentError, match="a character other than the separator"):
         Reading.read(sep="'", quote="'")
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import math
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +24,11 @@ from unlisted.counts.bounded_counts import LARGEST_COUNT
 from unlisted.counts.weight_oracle import ListedWeights, WeightOracle
 from unlisted.counts.weights import HEAVIEST, SHARES, UNIT, Rerouting, Weighing
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
+from unlisted.tables.amounts import LARGEST_AMOUNT, Amounts
 from unlisted.tables.engines.engine import Rows, World
+from unlisted.tables.rerouting import adapted, given_back
 from unlisted.tables.table import Table, table
-from unlisted.tables.weighing import adapted, given_back, weighed
+from unlisted.tables.weighing import weighed
 
 ENGINES = ("parquet", "postgres", "spark", "ibis duckdb", "ibis postgres")
 WIDTH = UNIT // 16
@@ -137,6 +142,25 @@ def test_only_what_is_in_play_is_weighed_in_every_engine(made: MakeTable) -> Non
         assert len(plain.counts_of_taken()) == 5
 
 
+def test_places_are_found_whether_or_not_others_were_looked_at_before() -> None:
+    rows = crowd()
+    plain = in_memory(reference.pairs(rows.to_pylist(), "user", ("item",)))
+    with weighed(table(rows, user="user"), question("item"), SECRET) as oracle:
+        for _ in range(2):
+            for one in (oracle, plain):
+                one.weigh(WEIGHINGS["in full"])
+            buckets, ranks = places(plain)
+            places(oracle)
+            # A few, some of these, some more, others, none: each as if it were asked for first.
+            for part in (slice(2, 6), slice(4, 5), slice(0, 9), slice(9, 12), slice(0, 0)):
+                found, expected = (one.named(buckets[part], ranks[part]) for one in (oracle, plain))
+                assert labels(found[0]) == labels(expected[0])
+                assert found[1].tolist() == expected[1].tolist()
+            for one in (oracle, plain):
+                one.take_out(buckets[3:4], ranks[3:4])
+        assert sorted(listed(oracle.counts_of_taken())) == sorted(listed(plain.counts_of_taken()))
+
+
 def test_sizes_of_users_and_scaled_counts_are_the_same_in_every_engine(made: MakeTable) -> None:
     rows = crowd()
     plain = in_memory(reference.pairs(rows.to_pylist(), "user", ("item",)))
@@ -159,6 +183,73 @@ def test_sizes_of_users_and_scaled_counts_are_the_same_in_every_engine(made: Mak
             assert sorted(listed(found)) == sorted(listed(expected))
             assert len(expected) in (7, 19)
             assert (found.sensitivity.items, found.sensitivity.count) == (None, 1031)
+
+
+def test_totals_are_the_same_in_every_engine(made: MakeTable, key: reference.Key) -> None:
+    rows = crowd()
+    pairs = reference.pairs(rows.to_pylist(), "user", ("item",))
+    plain = in_memory(pairs)
+    with weighed(made(rows), question("item"), SECRET) as oracle:
+        for taken in (0, 7, 12):
+            for one in (oracle, plain):
+                one.weigh(Weighing(MANY))
+            buckets, ranks = places(plain)
+            for one in (oracle, plain):
+                one.buckets(WIDTH, LAST)
+                if taken:
+                    one.take_out(buckets[:taken], ranks[:taken])
+                    # A hint leaves labels out of weighing, and of no total.
+                    one.keep_in_play(buckets[taken:], ranks[taken:])
+            for asked in ("users", "users_of_others"):
+                assert getattr(oracle, asked)() == getattr(plain, asked)()
+            for most in (1, 3, MANY):
+                assert oracle.values_of_users(most) == plain.values_of_users(most)
+            out = {(label,) for label in plain.counts_of_taken().labels.to_pylist()}
+            left = {who: {item: n for item, n in of.items() if item not in out} for who, of in pairs.items()}
+            for most in (2, MANY):
+                kept = reference.bounded({who: of for who, of in left.items() if of}, most, SECRET, key)
+                assert oracle.other_values(most).value == len({item for items in kept.values() for item in items})
+        assert plain.users_of_others().value < plain.users().value, "everybody has others, so this shows nothing"
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.decimal128(20, 3), pa.int64()])
+def test_sums_are_the_same_in_every_engine(made: MakeTable, kind: pa.DataType) -> None:
+    amounts = [150, -225, None, 40, 0, 7, 10**9]
+    odd = [float("inf"), float("-inf"), float("nan"), 1e300, 5e-324, -0.0, 1.005] if kind == pa.float64() else []
+    rows = crowd()
+    told = [*amounts, *odd] * len(rows)
+    rows = rows.append_column("price", pa.array(told[: len(rows)], kind))
+    asked = Amounts("price", 100, -30_000, 45_000)
+    pairs = reference.pairs(rows.to_pylist(), "user", ("item",))
+    held: dict[str, Counter[str]] = {who: Counter() for who in pairs}
+    for row in rows.to_pylist():
+        if row["user"] in held and row["item"] is not None:
+            held[row["user"]][row["item"]] += units_of(row["price"], asked.units)
+    plain = ListedWeights(
+        {who: [label for (label,) in of] for who, of in pairs.items()}, amounts=held, bounds=(-30_000, 45_000)
+    )
+    with weighed(made(rows), question("item", amounts=asked), SECRET) as oracle:
+        for one in (oracle, plain):
+            one.weigh(Weighing(MANY))
+        buckets, ranks = places(plain)
+        for one in (oracle, plain):
+            one.buckets(WIDTH, LAST)
+            one.take_out(buckets[:15], ranks[:15])
+        weights = np.array([1024 // m + 7 for m in range(1, 20)], dtype=np.int64)
+        found, expected = (one.scaled_sums_of_taken(weights) for one in (oracle, plain))
+        assert dict(zip(found.labels.to_pylist(), found.sums.tolist(), strict=True)) == dict(
+            zip(expected.labels.to_pylist(), expected.sums.tolist(), strict=True)
+        )
+        assert (found.low, found.high) == (-30_000, 45_000)
+        assert len(set(expected.sums.tolist())) > 5, "all sums are the same, so this test shows nothing"
+
+
+def units_of(amount: float | Decimal | None, units: int) -> int:
+    """The units of a row, in plain Python."""
+    if amount is None or math.isnan(amount):
+        return 0
+    most = LARGEST_AMOUNT / units
+    return math.floor(min(max(float(amount), -most), most) * units + 0.5)
 
 
 def test_what_is_given_back_changes_the_weights_of_these_tests() -> None:

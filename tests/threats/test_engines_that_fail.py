@@ -9,6 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,6 +21,8 @@ import pytest
 from tests.threats.costs import BUDGET, MESSAGE, an_account, fails_charged, was_forfeited
 
 import unlisted as ul
+from unlisted.errors import CannotAnswerError, InvalidArgumentError
+from unlisted.ledger.account import Account
 from unlisted.query.plan import Plan
 
 HOW_LONG = 60
@@ -144,6 +147,17 @@ def asked(url: str, name: str, where: str | None = None, **settings: str) -> Pla
     return source.top("item", k=1, budget=BUDGET, where=where)
 
 
+def fails_at_its_limit(plan: Plan, account: Account) -> None:
+    """Run a plan that must meet a time limit of the server after data was touched.
+
+    A busy machine may meet it before, in a description or a rehearsal. That is refused at no charge: ask again.
+    """
+    while True:
+        with suppress(CannotAnswerError, InvalidArgumentError):
+            fails_charged(plan, account)
+            return
+
+
 def until_it_runs(server: psycopg.Connection[Any], name: str) -> int:
     """Wait until the server works on a question about a view, and return the number of its process."""
     for _ in range(HOW_LONG * 20):
@@ -176,7 +190,7 @@ def test_a_connection_that_is_cut(
 
 def test_a_time_limit_of_the_database(view: Callable[[str], str], postgres_url: str, tmp_path: Path) -> None:
     with an_account(tmp_path) as account:
-        fails_charged(asked(postgres_url, view(ENDLESS), statement_timeout="3s"), account)
+        fails_at_its_limit(asked(postgres_url, view(ENDLESS), statement_timeout="3s"), account)
 
 
 def test_a_full_disk_of_the_database(view: Callable[[str], str], postgres_url: str, tmp_path: Path) -> None:
@@ -226,7 +240,7 @@ def test_a_process_that_dies(
         asking = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process = until_it_runs(server, name)
         held = account.balance()
-        assert held.account.reserved.rho > 0
+        assert held.account.reserved.loss > 0
         asking.kill()
         asking.communicate()
         assert account.balance().left == held.left
@@ -244,11 +258,12 @@ def test_failures_of_every_kind_freeze_the_account_together(
     raises = asked(postgres_url, name, where="share >= 0")
     slow = asked(postgres_url, name, where="patience >= 0", statement_timeout="3s")
     with an_account(tmp_path) as account:
-        for plan in (raises, slow, raises):
-            fails_charged(plan, account)
+        fails_charged(raises, account)
+        fails_at_its_limit(slow, account)
+        fails_charged(raises, account)
         before = account.ledger.history()
-        with pytest.raises(ul.FrozenError, match="3 questions of it failed"):
-            slow.paid_by(account).run()
+        with pytest.raises(ul.FrozenError, match="3 questions failed"):
+            raises.paid_by(account).run()
         assert account.ledger.history() == before
         account.ledger.thaw(account="ads")
         fails_charged(raises, account)

@@ -60,7 +60,7 @@ class Evidence:
         return log_down((self.low - delta) / self.high)
 
     def rho(self, delta: Fraction) -> Fraction:
-        """Return a ρ that no δ-approximate ρ-CDP statement at this δ may fall below."""
+        """Return a ρ that no δ-approximate ρ-zCDP statement at this δ may fall below."""
         kept, rest, other = self.low - delta, 1 - self.low, 1 - self.high
         if kept * other <= rest * self.high:
             return Fraction(0)
@@ -94,7 +94,7 @@ class BlackBox:
 
     @property
     def rho(self) -> Fraction:
-        """The mechanism is not δ-approximate ρ-CDP for any smaller ρ, at the claimed δ."""
+        """The mechanism is not δ-approximate ρ-zCDP for any smaller ρ, at the claimed δ."""
         return max(one.rho(self.claim.delta) for one in self.evidence)
 
     @property

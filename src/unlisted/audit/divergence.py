@@ -96,7 +96,7 @@ class Likelihoods:
         return Likelihoods(classes, self.right_only, self.left_only, self.right_missing, self.left_missing)
 
     @property
-    def escape(self) -> Decimal:
+    def failure(self) -> Decimal:
         """The chance, under the left law, of an outcome that the right one does not list; at most this."""
         return UP.add(self.left_only, self.left_missing)
 

@@ -26,6 +26,7 @@ from unlisted.audit.subjects.interactions import REFUSED
 from unlisted.errors import BudgetRefusedError
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.terms import ResultsBudget
+from unlisted.privacy.accounting import ZCDP
 from unlisted.privacy.guarantee import Budget
 from unlisted.query.charging import Payer
 from unlisted.query.plan import Plan
@@ -104,7 +105,7 @@ def ledger_subject(name: str, folder: Path, total: ResultsBudget, ask: Ask, pair
                 answers = (*answers, REFUSED)
         return answers
 
-    return Subject(name, total.amount.guarantee(), lambda: pairs, run)
+    return Subject(name, total.amount(ZCDP).guarantee(), lambda: pairs, run)
 
 
 def pay_what_you_get(folder: Path) -> Subject:

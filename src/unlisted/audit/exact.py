@@ -55,7 +55,7 @@ class ExactAudit:
         return max(self.findings, key=lambda found: (found[1].verdict.badness, self._used(found[1])))
 
     def _used(self, finding: PairFinding) -> float:
-        return max(_share(finding.rho.low, self.claim.rho), _share(finding.escape, self.claim.delta))
+        return max(_share(finding.rho.low, self.claim.rho), _share(finding.failure, self.claim.delta))
 
     @property
     def rho(self) -> tuple[float, float]:
@@ -64,9 +64,9 @@ class ExactAudit:
         return max(one.low for one in rhos), max(one.high for one in rhos)
 
     @property
-    def escape(self) -> Decimal:
+    def failure(self) -> Decimal:
         """The chance of an outcome that only one of two neighbours can produce, at its highest."""
-        return max(finding.escape for _, finding in self.findings)
+        return max(finding.failure for _, finding in self.findings)
 
     @property
     def rho_used(self) -> float:
@@ -75,8 +75,8 @@ class ExactAudit:
 
     @property
     def delta_used(self) -> float:
-        """The share of the claimed δ that telling outcomes use."""
-        return _share(self.escape, self.claim.delta)
+        """The share of the claimed δ that the failure event uses."""
+        return _share(self.failure, self.claim.delta)
 
 
 def exact_audit(subject: Subject, progress: Progress | None = None) -> ExactAudit:

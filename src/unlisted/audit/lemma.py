@@ -48,7 +48,7 @@ def _losses(classes: tuple[RatioClass, ...], left: list[Decimal], right: list[De
 
 def _kept(pair: Likelihoods, delta: Decimal) -> list[Decimal] | None:
     """Return which share of each class stays in the part of the left law; classes are in order of their ratios."""
-    cap = _cap([(one.left, one.ratio_high) for one in pair.classes], DOWN.subtract(delta, pair.escape))
+    cap = _cap([(one.left, one.ratio_high) for one in pair.classes], DOWN.subtract(delta, pair.failure))
     cap = UP.multiply(cap, UP.add(ALL, _A_LITTLE))
     shares = [min(ALL, DOWN.divide(cap, one.ratio_high)) for one in pair.classes]
     mass = NONE
@@ -148,10 +148,10 @@ class DeltaFinding:
 class PairFinding:
     """What the laws of two neighbours say about a claim: the worse of both directions.
 
-    `escape` is the chance of an outcome that only one of them lists. `direct` is there if the claim has an ε.
+    `failure` is the chance of an outcome that only one of them lists. `direct` is there if the claim has an ε.
     """
 
-    escape: Decimal
+    failure: Decimal
     rho: RhoFinding
     direct: DeltaFinding | None
 
@@ -168,9 +168,9 @@ def examine(left: OutputLaw, right: OutputLaw, claim: Guarantee) -> PairFinding:
 
 def judge(sides: Sides, claim: Guarantee) -> PairFinding:
     """Hold a claim against the likelihoods of two neighbours, both ways."""
-    escape = max(side.escape for side in sides)
+    failure = max(side.failure for side in sides)
     direct = None if claim.direct is None else _direct(sides, claim.direct)
-    return PairFinding(escape, _rho(sides, claim), direct)
+    return PairFinding(failure, _rho(sides, claim), direct)
 
 
 def _rho(sides: Sides, claim: Guarantee) -> RhoFinding:
@@ -179,7 +179,7 @@ def _rho(sides: Sides, claim: Guarantee) -> RhoFinding:
     given = [_given_common(side) for side in sides]
     parts = good_parts(sides[0], delta)
     needed = [best_loss(side, decimal_up(claim.delta)) for side in sides]
-    common = all(side.escape <= delta for side in sides)
+    common = all(side.failure <= delta for side in sides)
     found = RhoFinding(Verdict.open, _INFINITE, 0.0, _INFINITE)
     for step in _STEPS:
         twin = max(_rho_at_most(law, rho, step) for law in given)

@@ -22,9 +22,9 @@ from unlisted.privacy.rounding import exp_up
 COLUMNS = ("mechanism", "claim", "exact", "black box", "margin", "verdict")
 
 LEGEND = {
-    "claim": "δ-approximate ρ-CDP, as the mechanism states it.",
+    "claim": "δ-approximate ρ-zCDP, as the mechanism states it.",
     "exact": "the ρ that some neighbours need at that δ, and the chance of an outcome that only one of them has.",
-    "black box": f"no smaller ε is true, with confidence {float(CONFIDENCE)}; and what is promised at the same δ.",
+    "black box": f"no smaller ε is true, with confidence {float(CONFIDENCE)}; and what is claimed at the same δ.",
     "margin": "what is left of the claim.",
     "verdict": "'holds' is proved to six digits for all pairs tried, 'violated' is proved, 'open' is neither.",
 }
@@ -36,7 +36,7 @@ def as_row(audit: Audit) -> tuple[str, ...]:
     claim = f"ρ {float(audit.claim.rho):.4g}, δ {float(audit.claim.delta):.3g}"
     exact, margin = "", ""
     if audit.exact is not None:
-        exact = f"ρ {audit.exact.rho[0]:.4g}, δ {float(audit.exact.escape):.3g}"
+        exact = f"ρ {audit.exact.rho[0]:.4g}, δ {float(audit.exact.failure):.3g}"
         margin = ", ".join(f"{name} {_percent(left)}" for name, left in margins(audit.exact).items())
     ran = "" if audit.black_box is None else f"ε ≥ {float(audit.black_box.epsilon):.3f} of {_up(audit)}"
     return audit.name, claim, exact, ran, margin, audit.verdict.value
@@ -80,12 +80,12 @@ def _exact(exact: ExactAudit) -> dict[str, Any]:
     return {
         "pairs": len(exact.findings),
         "rho": {"at_least": _finite(low), "at_most": _finite(high)},
-        "escape": float(exact.escape),
+        "failure": float(exact.failure),
         "margin": {name: _finite(left) for name, left in margins(exact).items()},
         "worst_pair": {
             "name": pair.name,
             "verdict": finding.verdict.value,
-            "escape": float(finding.escape),
+            "failure": float(finding.failure),
             "rho_given_common_outcomes": _finite(finding.rho.given),
             "rho": {"at_least": _finite(finding.rho.low), "at_most": _finite(finding.rho.high)},
             "delta_at_epsilon": finding.direct and float(finding.direct.high),
@@ -102,7 +102,7 @@ def margins(exact: ExactAudit) -> dict[str, float]:
     claim = exact.claim
     return {
         "ρ": 1 - exact.rho[1] / float(claim.rho) if claim.rho else math.nan,
-        "δ": 1 - float(exact.escape) / float(claim.delta) if claim.delta else math.nan,
+        "δ": 1 - float(exact.failure) / float(claim.delta) if claim.delta else math.nan,
     }
 
 
@@ -231,7 +231,7 @@ def _section(audit: Audit, chart: str) -> str:
 
 def _facts(audit: Audit) -> list[tuple[str, str]]:
     claim = audit.claim
-    said = f"{float(claim.delta):.4g}-approximate {float(claim.rho):.4g}-CDP"
+    said = f"{float(claim.delta):.4g}-approximate {float(claim.rho):.4g}-zCDP"
     if claim.direct is not None:
         said += f", and ({float(claim.direct.epsilon):.4g}, {float(claim.direct.delta):.4g})-DP"
     facts = [("claim", said)]
@@ -242,10 +242,10 @@ def _facts(audit: Audit) -> list[tuple[str, str]]:
             ("neighbours tried", f"{len(audit.exact.findings)} pairs"),
             ("worst pair", pair.name),
             (
-                "telling outcomes",
-                f"chance {float(finding.escape):.4g} there, {float(audit.exact.escape):.4g} at most",
+                "failure event",
+                f"probability {float(finding.failure):.4g} there, {float(audit.exact.failure):.4g} at most",
             ),
-            ("price of the rest", f"ρ = {finding.rho.given:.4g} there, given no telling outcome"),
+            ("cost of the rest", f"ρ = {finding.rho.given:.4g} there, outside of the failure event"),
             ("ρ needed at the claimed δ", f"between {low:.5g} and {high:.5g}, over all pairs"),
             ("used of the claim", f"{audit.exact.rho_used:.1%} of ρ, {audit.exact.delta_used:.1%} of δ"),
         ]

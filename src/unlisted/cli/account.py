@@ -19,13 +19,24 @@ from unlisted.cli.budgets import (
 )
 from unlisted.cli.options import grouped, open_ledger
 from unlisted.errors import InvalidArgumentError
-from unlisted.ledger.display import amounts_as_lines, balance_as_dict, bar, enough_for, failures_as_line, said
-from unlisted.ledger.terms import Terms, amount_of
-from unlisted.privacy.guarantee import Budget, Guarantee
+from unlisted.ledger.amounts import Amount
+from unlisted.ledger.display import (
+    amounts_as_lines,
+    balance_as_dict,
+    bar,
+    enough_for,
+    failures_as_line,
+    more_like,
+    said,
+    said_in_epsilon,
+)
+from unlisted.ledger.terms import Terms, accounting_of, amount_of
+from unlisted.query.options import read_total
 
 if TYPE_CHECKING:
     from unlisted.ledger.state import Balance
     from unlisted.ledger.terms import AnyBudget
+    from unlisted.privacy.guarantee import Budget
 
 account = typer.Typer(
     help="Open, show, thaw and close accounts: who may spend what on which data set.", no_args_is_help=True
@@ -41,19 +52,33 @@ class PeriodOptions:
     period: Annotated[
         str | None, typer.Option(help="An allowance that starts anew each day, week, month or year.")
     ] = None
-    period_rho: Annotated[str | None, typer.Option(metavar="R", help="The ρ of each period.")] = None
+    period_epsilon: Annotated[str | None, typer.Option(metavar="E", help="The ε of each period, at its δ.")] = None
+    period_rho: Annotated[
+        str | None, typer.Option(metavar="R", help="In place of --period-epsilon: the ρ of each period.")
+    ] = None
+    period_mu_squared: Annotated[
+        str | None, typer.Option(metavar="M", help="In place of --period-epsilon: the μ² of each period.")
+    ] = None
     period_delta: Annotated[
-        str | None, typer.Option(metavar="D", help="The δ of each period; the account's whole δ unless said.")
+        str | None, typer.Option(metavar="D", help="The δ of each period; by default the account's whole δ.")
     ] = None
 
     def budget(self, allowed: AnyBudget) -> Budget | None:
         """Return the allowance of each period, if there are periods."""
-        if self.period is None and self.period_rho is None and self.period_delta is None:
+        said = {"epsilon": self.period_epsilon, "rho": self.period_rho, "mu_squared": self.period_mu_squared}
+        given = {name: amount for name, amount in said.items() if amount is not None}
+        if self.period is None and not given and self.period_delta is None:
             return None
-        if self.period is None or self.period_rho is None:
-            raise InvalidArgumentError("--period", self.period, "given with --period-rho")
-        whole_delta = amount_of(allowed).guarantee().delta
-        return Budget(rho=self.period_rho, delta=self.period_delta or whole_delta)
+        if self.period is None or len(given) != 1:
+            raise InvalidArgumentError(
+                "--period", self.period, "given with one of --period-epsilon, --period-rho and --period-mu-squared"
+            )
+        return read_total({**given, "delta": self.period_delta or self._whole_delta(allowed)})
+
+    def _whole_delta(self, allowed: AnyBudget) -> Fraction:
+        """Return the account's δ as this allowance says it: with an ε, twice what its thresholds may use."""
+        thresholds = amount_of(allowed, accounting_of(None, allowed)).exact[1]
+        return thresholds if self.period_epsilon is None else min(2 * thresholds, Fraction(999, 1000))
 
 
 @account.command("create")
@@ -74,14 +99,21 @@ def create(
     budget = allowed.budget()
     period_budget = each.budget(budget)
     # Read now: what is refused must not begin a ledger.
-    terms = Terms.of(budget, each.period, period_budget)
+    Terms.of(budget, each.period, period_budget, accounting_of(allowed.kind, budget))
     with open_ledger(ledger, create=True) as book:
         known = {one.name for one in book.datasets()}
-        opened = {"period": each.period, "period_budget": period_budget, "failures": failures}
-        book.open(name, dataset=dataset, budget=budget, **opened)  # type: ignore[arg-type]
+        opened = book.open(
+            name,
+            dataset=dataset,
+            budget=budget,
+            kind=allowed.kind,
+            period=each.period,
+            period_budget=period_budget,
+            failures=failures,
+        )
     if dataset not in known:
         typer.echo(f"The data set {dataset!r} is new: its total is this account's budget.")
-    typer.echo(f"Account {name!r} on {dataset!r} may spend {said(terms.total)}.")
+    typer.echo(f"Account {name!r} on {dataset!r} may spend {said_in_epsilon(opened.terms.total)}.")
 
 
 @account.command("show")
@@ -155,11 +187,14 @@ def _lines(balance: Balance) -> list[str]:
         )
     if state.terms.result_epsilon is not None:
         epsilon = Fraction(state.terms.result_epsilon)
-        result = Guarantee(epsilon**2 / 8, Fraction(0))
-        questions = balance.left.guarantee().delta // Fraction(state.terms.question_delta or 1)
-        enough = enough_for(balance.left.guarantee(), result, epsilon)
+        accounting = state.terms.accounting
+        result = Amount.charge(accounting.guarantee(accounting.draw_up(epsilon), Fraction(0)), accounting)
+        questions = balance.left.exact[1] // Fraction(state.terms.question_delta or 1)
+        enough = enough_for(balance.left, result, epsilon)
         when = "" if in_period is None else " now"
         lines.append(f"  What is left{when} is {enough}, and for {questions:,} more questions.")
+    if balance.last is not None:
+        lines.append(f"  {more_like(balance.more_like_last, 'the last one')}.")
     lines.append(f"  {failures_as_line(state.failures)}.")
     if dataset.failures.frozen:
         lines.append(f"  The data set is frozen with all its accounts: {failures_as_line(dataset.failures)}.")

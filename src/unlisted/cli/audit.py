@@ -1,4 +1,4 @@
-"""`unlisted audit`: check what our mechanisms promise, by their exact laws and by running them."""
+"""`unlisted audit`: check the guarantees of our mechanisms, by their exact laws and by running them."""
 
 from __future__ import annotations
 
@@ -37,21 +37,23 @@ def audit(
     mechanisms: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MECHANISM]...", help="Which mechanisms; all of them without.", show_default=False
+            metavar="[MECHANISM]...", help="Which mechanisms; by default all of them.", show_default=False
         ),
     ] = None,
     trials: Annotated[
-        int, typer.Option(metavar="N", help="Run each so often on either neighbour; 0 for exact laws only.")
+        int,
+        typer.Option(metavar="N", help="How often to run each on either neighbour; 0 checks the exact laws only."),
     ] = 100_000,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a report with charts.")] = None,
     mutants: Annotated[
-        bool, typer.Option("--mutants", help="Audit mechanisms that are wrong on purpose, to see them caught.")
+        bool,
+        typer.Option("--mutants", help="Audit mutants, mechanisms with a deliberate mistake, to see them caught."),
     ] = False,
     format_: Annotated[
         AuditFormat, typer.Option("--format", help="How the table is written.")
     ] = AuditFormat.table,
 ) -> None:
-    """Audit what our mechanisms promise: exact laws on small data, and many runs against the claim.
+    """Audit the guarantees of our mechanisms: exact laws on small data, and many runs against the claim.
 
     Leaves with 1 if a claim is false, or with --mutants if one is not caught. All data is made up by the audit.
     """

@@ -36,7 +36,7 @@ from unlisted.tables.reading import HELP
 
 BAD_INPUT, REFUSED, CHARGED, INTERRUPTED, UNREAD = 2, 3, 4, 130, 141
 
-_TYPED = {"source": "SOURCE", "path": "DIR", "k": "-k", "number": "--round", "items": "--item"} | {
+_TYPED = {"source": "SOURCE", "path": "DIR", "k": "-k", "number": "--round", "items": "--item", "to": "COPY"} | {
     name: f"--{name.replace('_', '-')}"
     for name in (
         *("user", "item", "table", *HELP, "count", "rows_per_item", "items_per_user", "where", "adjacency"),
@@ -53,7 +53,8 @@ _TYPED = {"source": "SOURCE", "path": "DIR", "k": "-k", "number": "--round", "it
             "failures",
         ),
         *("rounds", "items_per_event", "count_per_item", "unit", "rounds_per_user", "display", "release_every"),
-        *("time", "every", "steady"),
+        *("time", "every", "steady", "appears_at", "within", "by", "groups", "groups_per_user", "method"),
+        *("with_totals", "other", "sum", "max_per_item", "min_per_item", "sum_unit"),
     )
 }
 _TYPED |= {"start": "--from", "end": "--to"}
@@ -89,7 +90,10 @@ def exits() -> Iterator[None]:
     except UncertainError as unknown:
         leave(str(unknown), CHARGED)
     except UnlistedError as refusal:
-        leave(_as_typed(refusal), BAD_INPUT)
+        *others, last = getattr(refusal, "problems", ()) or (refusal,)
+        for other in others:
+            _say(_as_typed(other))
+        leave(_as_typed(last), BAD_INPUT)
     except BrokenPipeError:
         _read_by_nobody()
     except OSError as failure:
@@ -110,10 +114,14 @@ def logging_to(file: Path | None) -> AbstractContextManager[None]:
 
 def leave(message: str, code: int, hint: str = "") -> NoReturn:
     """End the program with a message and a code."""
-    # Names of columns and files are whatever somebody called them.
     for line in filter(None, (message, hint)):
-        typer.echo(f"unlisted: {escaped(line)}", err=True)
+        _say(line)
     raise typer.Exit(code)
+
+
+def _say(line: str) -> None:
+    # Names of columns and files are whatever somebody called them.
+    typer.echo(f"unlisted: {escaped(line)}", err=True)
 
 
 def _as_typed(refusal: UnlistedError) -> str:

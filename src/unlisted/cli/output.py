@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from unlisted.cli.exits import CHARGED, stoppable
-from unlisted.cli.options import Format, OutputOptions
-from unlisted.errors import InvalidArgumentError
+from unlisted.cli.output_options import Format, OutputOptions
+from unlisted.errors import InvalidArgumentError, UnlistedError
 from unlisted.query.plan import Plan
 from unlisted.release.export import as_csv, as_json, as_parquet
-from unlisted.release.release import NUMBERS, STEADY, Release, as_text, escaped, printable, promises
+from unlisted.release.release import Release, escaped, printable, promises
+from unlisted.release.released_too import has_shares, share_texts, totals_as_lines
+from unlisted.release.text import as_text
 
 if TYPE_CHECKING:
     from unlisted.ledger.account import Account
@@ -92,44 +94,54 @@ def check_writable(options: OutputOptions, sources: Sequence[str] = ()) -> None:
     """Refuse what could not be written, while that still costs nothing."""
     if options.output is None and sys.stdout is None:
         raise InvalidArgumentError("--output", None, "given where there is no standard output")
-    if options.format == "parquet" and options.output is None and sys.stdout.isatty():
+    options.check_form(is_file=options.output is not None and not _is_device(options.output))
+    if options.form == "parquet" and options.output is None and sys.stdout.isatty():
         raise InvalidArgumentError("--format", "parquet", "with --output FILE", "Parquet is not for a screen.")
     if options.chart is not None:
         from unlisted.release.charts import require_format  # noqa: PLC0415 - an extra
 
         require_format(options.chart)
-    named = {"--output": options.output, "--chart": options.chart, "--receipt": options.receipt}
-    files = {name: path for name, path in named.items() if path is not None}
-    for name, path in files.items():
+    for name, path in options.files.items():
         require_writable(name, path)
         if any(_are_one(path, Path(source)) for source in sources):
-            raise InvalidArgumentError(name, str(path), "another file than the SOURCE", "It would be overwritten.")
-    for (first, path), (second, other) in combinations(files.items(), 2):
+            raise InvalidArgumentError(name, str(path), "a file other than the SOURCE", "It would be overwritten.")
+        if path.is_file() and not options.overwrite:
+            hint = "It exists already. Give --overwrite to replace it."
+            raise InvalidArgumentError(name, str(path), "a file that does not exist yet", hint)
+    for (first, path), (second, other) in combinations(options.files.items(), 2):
         if _are_one(path, other):
-            raise InvalidArgumentError(second, str(other), f"another file than {first}")
+            raise InvalidArgumentError(second, str(other), f"a file other than {first}")
 
 
 def write_release(release: Release, options: OutputOptions) -> None:
-    """Write an answer, its chart and its receipt."""
-    # The answer is already paid for: it is written first, and whatever fails does not keep the rest from being
-    # written.
-    data = _WRITERS[options.format](release)
+    """Write an answer, its chart, its receipt and what it means.
+
+    The answer is already paid for. It is written first, and what cannot be written where it was asked for is
+    printed or kept in the folder for temporary files: nothing that was released is lost.
+    """
+    data = _WRITERS[options.form](release)
     shut, failed = False, False
     if options.output is not None and _written(options.output, lambda: data):
         typer.echo(f"Wrote {len(release):,} rows to {escaped(str(options.output))}", err=True)
     else:
         failed = options.output is not None
         try:
-            _show(release, data, options.format)
+            if not (failed and options.form == "parquet" and _kept(data, ".parquet")):
+                _show(release, data, options.form)
         except BrokenPipeError:
             shut = True
         except OSError as failure:
             failed = True
             _say_not_written("the answer", failure)
-    if options.receipt is not None:
-        failed |= not _written(options.receipt, lambda: as_json(release.receipt()))
-    if options.chart is not None:
-        failed |= not _written(options.chart, lambda: _drawn(release, options.chart))
+            _kept(data, ".txt" if options.form == "table" else f".{options.form}")
+    also: dict[str, Callable[[], bytes]] = {
+        "--receipt": lambda: as_json(release.receipt()),
+        "--statement": lambda: release.statement().encode("utf-8", "backslashreplace"),
+        "--chart": lambda: _drawn(release, options.chart),
+    }
+    for name, made in also.items():
+        if name in options.files:
+            failed |= not _written(options.files[name], made, keep=True)
     if shut:
         raise BrokenPipeError
     if failed:
@@ -138,12 +150,12 @@ def write_release(release: Release, options: OutputOptions) -> None:
 
 def check_preview(options: OutputOptions) -> None:
     """Refuse what a preview does not have."""
-    if options.format not in ("table", "json"):
-        raise InvalidArgumentError("--format", options.format, "table or json", "A preview has no rows.")
-    if options.receipt is not None:
-        raise InvalidArgumentError(
-            "--receipt", str(options.receipt), "left out", "A preview promises nothing yet."
-        )
+    if options.form not in ("table", "json"):
+        raise InvalidArgumentError("--format", options.form, "table or json", "A preview has no rows.")
+    for name in ("--receipt", "--statement"):
+        if name in options.files:
+            path = str(options.files[name])
+            raise InvalidArgumentError(name, path, "left out", "A preview releases nothing.")
     check_writable(options)
 
 
@@ -152,7 +164,7 @@ def write_preview(plan: Plan, options: OutputOptions, account: Account | None = 
     from unlisted.cli.budgets import affordable  # noqa: PLC0415 - most previews ask no account
 
     paid, said = ({}, "") if account is None else affordable(plan.guarantee, account.balance())
-    is_json = options.format == "json"
+    is_json = options.form == "json"
     data = as_json(plan.preview() | paid) if is_json else f"{plan}\n{said}".encode("utf-8", "backslashreplace")
     if options.output is None:
         _put(data)
@@ -170,20 +182,32 @@ def print_table(release: Release) -> None:
 
     console = Console(soft_wrap=True)
     drawn = Table(box=None, pad_edge=False, header_style="bold")
-    for name in release.table.column_names:
-        drawn.add_column(Text(printable(name)), justify="right" if name in (*NUMBERS, *STEADY) else "left")
-    for row in release.rows:
+    names, rows = release.table.column_names, [[_cell(value) for value in row.values()] for row in release.rows]
+    for name, *cells in zip(names, *rows, strict=True):
+        # Labels give way where a line is too narrow: a number that is cut is a wrong one.
+        if name in release.number_names:
+            drawn.add_column(Text(name), justify="right", min_width=max(map(len, (name, *cells))))
+        else:
+            drawn.add_column(Text(printable(name)), overflow="fold")
+    if has_shares(release):
+        rows = [[*row, share] for row, share in zip(rows, share_texts(release), strict=True)]
+        drawn.add_column("share of users", no_wrap=True)
+    for row in rows:
         # Labels are data: printed as text, never read as markup.
-        drawn.add_row(*(Text("" if value is None else printable(value)) for value in row.values()))
+        drawn.add_row(*map(Text, row))
     # Captured and then written by us: Rich itself would end the program where nobody reads any more.
     with console.capture() as captured:
         console.print(Text(f"{len(release):,} rows; {release.reading}"), style="dim")
         console.print(drawn)
-        for line in promises(release):
+        for line in (*totals_as_lines(release), *promises(release)):
             console.print(Text(line), style="dim")
         if missing := _missing(release):
             console.print(Text(missing), style="dim")
     typer.echo(captured.get(), nl=False)
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else printable(value)
 
 
 def _show(release: Release, data: bytes, kind: Format) -> None:
@@ -204,18 +228,43 @@ def _put(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def _written(path: Path, made: Callable[[], bytes]) -> bool:
-    """Make and write a file; if that fails, say so and go on."""
+def _written(path: Path, made: Callable[[], bytes], *, keep: bool = False) -> bool:
+    """Make and write a file; if that fails, say so and go on. What was made may be kept elsewhere."""
+    data = None
     try:
-        write_file(path, made())
-    except OSError as failure:
+        data = made()
+        write_file(path, data)
+    except Exception as failure:  # whatever a chart does, the answer is paid for
         _say_not_written(escaped(str(path)), failure)
+        if keep and data is not None:
+            _kept(data, path.suffix)
         return False
     return True
 
 
-def _say_not_written(what: str, failure: OSError) -> None:
-    typer.echo(f"unlisted: {what} was not written: {failure.strerror or 'it cannot be'}", err=True)
+def _kept(data: bytes, suffix: str) -> bool:
+    """Keep what could not be written where it was asked for among the temporary files, and say where."""
+    import tempfile  # noqa: PLC0415 - hardly ever needed
+
+    try:
+        with tempfile.NamedTemporaryFile(prefix="unlisted-", suffix=suffix, delete=False) as file:
+            file.write(data)
+    except OSError:
+        return False
+    typer.echo(f"unlisted: it is kept in {escaped(file.name)}", err=True)
+    return True
+
+
+def _say_not_written(what: str, failure: Exception) -> None:
+    why = getattr(failure, "strerror", None) or (str(failure) if isinstance(failure, UnlistedError) else "")
+    typer.echo(f"unlisted: {what} was not written: {escaped(why) or 'it cannot be'}", err=True)
+
+
+def _is_device(path: Path) -> bool:
+    try:
+        return _is_special(path.resolve())
+    except (OSError, RuntimeError, ValueError):
+        return False
 
 
 def _drawn(drawable: Release | Plan, path: Path | None) -> bytes:
@@ -232,8 +281,8 @@ def _missing(release: Release) -> str:
         what = "nothing else" if release.rows else "nothing"
         early = f"The ranking ended after {len(release):,} of {plan['k']:,}: {what} was common enough to tell."
         return "" if release.complete else early
-    if "users_needed" not in plan:
-        # Releases of several rounds have a threshold each.
+    if not plan.get("users_needed"):
+        # Releases of several rounds have a threshold each, and a total is never missing.
         return ""
     needed, alone = plan["users_needed"], plan.get("users_needed_of_one_item")
     bound = plan.get("items_looked_at") or plan["items_per_user"]
@@ -244,8 +293,11 @@ def _missing(release: Release) -> str:
             "appears."
         )
     beyond = " beyond the first count left out" if plan["users_needed_above_cut"] else ""
+    values = "Values" if "known_threshold" not in plan else "Values that were never shown before"
+    # What is shown of the last rounds was decided by what all rounds brought.
+    beyond += " in all rounds together" if "window" in plan else ""
     return (
-        f"Values with fewer than about {needed['50']:,} {counted}{beyond} are held back; "
+        f"{values} with fewer than about {needed['50']:,} {counted}{beyond} are held back; "
         f"from {needed['99']:,} on they almost surely appear."
     )
 

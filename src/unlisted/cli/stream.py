@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, make_dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,14 +15,25 @@ import typer
 
 from unlisted.cli.budgets import FormatOption, ListChoice
 from unlisted.cli.exits import stoppable
-from unlisted.cli.options import BudgetOptions, OutputOptions, PayerOptions, as_field, grouped, named
+from unlisted.cli.options import (
+    SOURCE_PANEL,
+    SOURCES,
+    BudgetOptions,
+    PayerOptions,
+    ReadingOptions,
+    as_field,
+    grouped,
+    named,
+)
 from unlisted.cli.output import check_writable, working, write_file, write_release
-from unlisted.cli.reading import SOURCE_PANEL, SOURCES, ReadingOptions
+from unlisted.cli.output_options import OutputOptions
 from unlisted.errors import InvalidArgumentError
 from unlisted.query.options import defaults_of, own_options
 from unlisted.query.private_table import table
 from unlisted.release.export import as_json
-from unlisted.release.release import guarantee_as_dict
+from unlisted.release.release import escaped, guarantee_as_dict
+from unlisted.streams.folder import ExposedKeyWarning
+from unlisted.streams.incoming import is_nothing
 from unlisted.streams.question import PROTECTS_EVENTS, EventLevelWarning, StreamQuestion
 from unlisted.streams.stream import Stream
 
@@ -31,6 +45,13 @@ FolderArgument = Annotated[
     Path,
     typer.Argument(metavar="DIR", help="The stream's folder. It is as sensitive as the data.", show_default=False),
 ]
+
+
+class NoiseChoice(StrEnum):
+    """The kinds of noise."""
+
+    correlated = "correlated"
+    tree = "tree"
 
 
 @dataclass(frozen=True)
@@ -64,17 +85,19 @@ class RoundOptions(ReadingOptions):
     ]
     round: Annotated[
         int | None,
-        typer.Option(metavar="T", help="Which round it is, from 1; the next one unless said. Say it in scripts."),
+        typer.Option(
+            metavar="T", help="The number of the round, from 1; by default the next one. Give it in scripts."
+        ),
     ] = None
     time: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="When the round was, such as 2026-03-01T15:00, in UTC; now unless said."
+            metavar="TIME", help="When the round took place, such as 2026-03-01T15:00 (UTC); by default now."
         ),
     ] = None
     wait: Annotated[bool, typer.Option("--wait", help="Wait while another process writes to the stream.")] = False
     fill_gaps: Annotated[
-        bool, typer.Option("--fill-gaps", help="Take rounds that were left out as empty ones.")
+        bool, typer.Option("--fill-gaps", help="Treat rounds that were skipped as empty ones.")
     ] = False
     counted: Annotated[
         bool,
@@ -97,8 +120,12 @@ class RoundOptions(ReadingOptions):
         if self.counted:
             self._refuse_ways_to_read_rows()
             return _counts_in(Path(", ".join(self.source)))
+        source = named(self.source)
+        if is_nothing(source):
+            # A job that found nothing wrote a file without even a header.
+            return source
         user = self.user or into.settings.user
-        return table(named(self.source), user=user, table=self.table, **self.reading())
+        return table(source, user=user, table=self.table, **self.reading())
 
     def _refuse_ways_to_read_rows(self) -> None:
         for name, value in {"user": self.user, "table": self.table, **self.reading()}.items():
@@ -128,7 +155,7 @@ def push(folder: FolderArgument, brought: RoundOptions, written: OutputOptions) 
     """Take in one round and write its release. The same round again gives the same release."""
     check_writable(written, brought.source)
     into = Stream.open(folder)
-    with stoppable(), working("Counting"):
+    with stoppable(), working("Counting"), _noted():
         release = into.push(
             brought.rows(into),
             number=brought.round,
@@ -151,11 +178,13 @@ def show(
     folder: FolderArgument,
     last: Annotated[
         str | None,
-        typer.Option(metavar="LENGTH", help="Show the counts of the last so many rounds, or of so long: 24h, 7d."),
+        typer.Option(
+            metavar="LENGTH", help="Show the counts of the last rounds: how many, or how long, such as 24h or 7d."
+        ),
     ] = None,
     format: FormatOption = ListChoice.table,  # noqa: A002 - what it is called everywhere
 ) -> None:
-    """Say where a stream stands, what it costs and what it promises; or what came in its last rounds."""
+    """Say where a stream stands, what it costs and guarantees; or what came in its last rounds."""
     shown = Stream.open(folder)
     if last is not None:
         write_release(shown.last(last), OutputOptions(format="json" if format is ListChoice.json else "table"))
@@ -173,7 +202,7 @@ class PartOptions:
     """Which part of a stream's releases is written."""
 
     round: Annotated[
-        int | None, typer.Option(metavar="T", help="Only the release after this round; all of them unless said.")
+        int | None, typer.Option(metavar="T", help="Only the release after this round; by default all of them.")
     ] = None
     start: Annotated[
         str | None,
@@ -185,13 +214,15 @@ class PartOptions:
     ] = None
     every: Annotated[
         str | None,
-        typer.Option(metavar="K", help="One of K releases, or the last of every so long, such as 24h or 7d."),
+        typer.Option(
+            metavar="K", help="Take every K-th release, or the last one in each span of time such as 24h or 7d."
+        ),
     ] = None
     item: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only this item; may be repeated. An item of several columns is a JSON list. A chart draws the "
-            "ten largest unless said."
+            help="Only this item; may be repeated. An item of several columns is a JSON list. By default a chart "
+            "draws the ten largest."
         ),
     ] = None
     steady: Annotated[
@@ -245,6 +276,98 @@ def _item(text: str, columns: int) -> Any:
     if not isinstance(parts, list) or len(parts) != columns:
         raise InvalidArgumentError("--item", text, f'a JSON list of {columns} values, such as ["a", 1]')
     return parts
+
+
+@stream.command("verify")
+def verify(folder: FolderArgument) -> None:
+    """Check every file and every release of a stream. Exit 1 if something is wrong; the rest stays readable."""
+    checked = Stream.open(folder)
+    with working("Checking"):
+        problems = checked.verify()
+    for problem in problems:
+        typer.echo(f"violation: {escaped(problem)}", err=True)
+    if problems:
+        raise typer.Exit(1)
+    rounds, every = checked.round, checked.settings.release_every
+    typer.echo(f"The stream is in order: {rounds:,} rounds, {rounds // every:,} releases.")
+
+
+@stream.command("backup")
+def backup(
+    folder: FolderArgument,
+    to: Annotated[
+        Path, typer.Argument(metavar="COPY", help="A folder that does not exist yet.", show_default=False)
+    ],
+    releases_only: Annotated[
+        bool,
+        typer.Option(
+            "--releases-only", help="Leave out the key and everything that was not released: a copy to read from."
+        ),
+    ] = False,
+) -> None:
+    """Copy a stream as it stands after one round, also while somebody pushes to it."""
+    with working("Copying"):
+        rounds = Stream.open(folder).backup(to, releases_only=releases_only)
+    whole = "The copy is as sensitive as the data."
+    said = "The copy holds nothing that was not released." if releases_only else whole
+    typer.echo(f"Copied {rounds:,} rounds to {escaped(str(to))}. {said}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextOptions:
+    """What is different in the next life of a stream."""
+
+    rounds: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="How many rounds it has at most; as many as before unless said."),
+    ] = None
+    noise: Annotated[
+        NoiseChoice | None, typer.Option(help="The kind of noise; as before unless said.", show_default=False)
+    ] = None
+    forget_values: Annotated[
+        bool, typer.Option("--forget-values", help="Begin with no values, as a new stream does.")
+    ] = False
+
+
+@stream.command("renew")
+@grouped
+def renew(
+    folder: FolderArgument,
+    to: Annotated[
+        Path, typer.Argument(metavar="NEW", help="A folder that does not exist yet.", show_default=False)
+    ],
+    following: NextOptions,
+    spent: BudgetOptions,
+    paid: PayerOptions,
+) -> None:
+    """Create the stream that follows another: the same question, a new budget, counts that begin anew."""
+    if paid.idempotency_key is not None:
+        hint = "A folder is created once; open it the next time."
+        raise InvalidArgumentError("--idempotency-key", paid.idempotency_key, "left out", hint)
+    with paid.payer() as account, working("Calibrating"):
+        renewed = Stream.open(folder).renew(
+            to,
+            budget=spent.budget(),
+            rounds=following.rounds,
+            noise=None if following.noise is None else following.noise.value,
+            keep_values=not following.forget_values,
+            account=account,
+        )
+    typer.echo(repr(renewed))
+    if renewed.settings.unit == "event":
+        typer.echo(f"Note: {PROTECTS_EVENTS}", err=True)
+
+
+@contextmanager
+def _noted() -> Iterator[None]:
+    """Say in a line what the library warns of about the key."""
+    with warnings.catch_warnings(record=True) as noticed:
+        warnings.simplefilter("always", ExposedKeyWarning)
+        try:
+            yield
+        finally:
+            for one in noticed:
+                typer.echo(f"Note: {one.message}", err=True)
 
 
 def _counts_in(path: Path) -> dict[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unlisted.counts import labels as label_rules
+from unlisted.counts.text_order import is_text, text_order
 from unlisted.counts.whole_numbers import to_numpy
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.privacy.numbers import whole
@@ -24,6 +26,8 @@ from unlisted.privacy.sensitivity import Sensitivity
 
 LARGEST_COUNT = 2**62
 """Counts saturate here. Saturating moves no two counts apart, so it never adds sensitivity; overflow would."""
+
+_SORTED_AT_ONCE = 1 << 18
 
 Ties = Literal["label", "unknown"]
 
@@ -43,6 +47,19 @@ class BoundedCounts:
     Guarantees: labels are distinct, non-null and plain; counts are whole, between max(1, minimum_count) and
     `LARGEST_COUNT`. If `fetched` is k̄, there are at most k̄ + 1 rows, they are the largest counts there were,
     and they stand in the order of count (largest first) and label, whatever order they came in.
+
+    Args:
+        labels: what was counted: an Arrow array, or a list.
+        counts: how often, whole numbers in the same order.
+        sensitivity: what one user can change in them.
+        fetched: k̄, if these are the k̄ + 1 largest counts only.
+        minimum_count: smaller counts were cut off before, as by `HAVING`.
+        ties: how equal counts were cut off: "label", in the order of the labels, or "unknown".
+
+    Examples:
+        >>> counts = ul.BoundedCounts(["soup", "tea"], [120, 64], ul.Sensitivity(items=1))
+        >>> len(counts)
+        2
     """
 
     labels: pa.Array
@@ -70,7 +87,9 @@ class BoundedCounts:
         array, numbers = label_rules.plain(labels), _whole_counts(counts)
         if len(array) != len(numbers):
             raise InvalidCountsError("Every label needs one count, and every count one label.")
-        if label_rules.has_duplicates(array):
+        # Texts that are not too many are put in order, which is wanted again; else it would take too much memory.
+        in_order = text_order(array) if is_text(array) and len(array) <= _SORTED_AT_ONCE else None
+        if label_rules.has_duplicates(array) if in_order is None else in_order.has_equal:
             raise InvalidCountsError("A label is listed twice. Add up the counts of equal labels first.")
         if fetched is not None and len(array) > fetched + 1:
             raise InvalidCountsError(
@@ -80,10 +99,10 @@ class BoundedCounts:
         # A listed zero would reveal its label; a count below the declared minimum should not be here.
         if numbers.size and numbers.min() < minimum_count:
             kept = np.flatnonzero(numbers >= minimum_count)
-            array, numbers = label_rules.take(array, kept), numbers[kept]
+            array, numbers, in_order = label_rules.take(array, kept), numbers[kept], None
         if fetched is not None:
             rows = label_rules.order(array, numbers)
-            array, numbers = label_rules.take(array, rows), numbers[rows]
+            array, numbers, in_order = label_rules.take(array, rows), numbers[rows], None
         numbers.setflags(write=False)
         for name, value in (
             ("labels", array),
@@ -94,11 +113,21 @@ class BoundedCounts:
             ("ties", ties),
         ):
             object.__setattr__(self, name, value)
+        if in_order is not None:
+            object.__setattr__(self, "by_label", in_order.positions)
 
     @classmethod
     def from_dict(cls, counts: Mapping[Any, int], sensitivity: Sensitivity, **declared: Any) -> BoundedCounts:
         """Build from a mapping of label to count; keywords as in the constructor."""
         return cls(list(counts.keys()), list(counts.values()), sensitivity, **declared)
+
+    @cached_property
+    def by_label(self) -> NDArray[np.int64]:
+        """The positions that sort labels by their bytes: texts by their own, others by those that name them."""
+        if is_text(self.labels):
+            return text_order(self.labels).positions
+        names = label_rules.encode_all(self.labels)
+        return np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
 
     @property
     def floor(self) -> int:

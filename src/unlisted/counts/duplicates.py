@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
 
-BYTES_AT_ONCE = 1 << 20
+BYTES_AT_ONCE = 1 << 17
 """Text is read in pieces of about this size, so that what is computed on the way stays small."""
 
 RADIX = 0x9E3779B97F4A7C15

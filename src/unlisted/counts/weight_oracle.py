@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts
+from unlisted.counts.bounded_sums import BoundedSums
+from unlisted.counts.bounded_total import BoundedTotal
 from unlisted.counts.weights import HEAVIEST, SHARES, Rerouting, Weighing, even_weight, full_weight
 from unlisted.privacy.sensitivity import Adjacency, Sensitivity
 
@@ -62,11 +64,32 @@ class WeightOracle(Protocol):
     def counts_of_taken(self) -> BoundedCounts:
         """Return, of the labels taken out, how many users have each; no bound on the items of a user."""
 
+    def scaled_sums_of_taken(self, weights: NDArray[np.int64]) -> BoundedSums:
+        """Return, of the labels taken out, the sum over all users of their amount times what they count for."""
+
+    def users(self) -> BoundedTotal:
+        """Return how many users have a label, taken out or not."""
+
+    def users_of_others(self) -> BoundedTotal:
+        """Return how many users have a label that was not taken out, in play or not."""
+
+    def values_of_users(self, most: int) -> BoundedTotal:
+        """Return how many labels all users have together, of each user at most so many."""
+
+    def other_values(self, most: int) -> BoundedTotal:
+        """Return how many different labels were not taken out, of each user's at most so many."""
+
 
 class ListedWeights:
     """Labels and who has them, in memory. Inside, a label is spoken of by its place in the order of labels."""
 
-    def __init__(self, items_of_users: Mapping[Any, Iterable[Any]], adjacency: Adjacency = "add_remove") -> None:
+    def __init__(
+        self,
+        items_of_users: Mapping[Any, Iterable[Any]],
+        adjacency: Adjacency = "add_remove",
+        amounts: Mapping[Any, Mapping[Any, int]] | None = None,
+        bounds: tuple[int, int] = (0, 1),
+    ) -> None:
         listed = {user: {label_rules.encode(item): item for item in of} for user, of in items_of_users.items()}
         found = {encoded: item for of in listed.values() for encoded, item in of.items()}
         array = label_rules.plain(list(found.values()))
@@ -76,6 +99,11 @@ class ListedWeights:
         self._labels = label_rules.take(array, order)
         self._users = [sorted(place[encoded] for encoded in of) for of in listed.values()]
         self._adjacency = adjacency
+        self._bounds = bounds
+        self._amounts = [
+            {place[label_rules.encode(item)]: amount for item, amount in (amounts or {}).get(user, {}).items()}
+            for user in listed
+        ]
         self._taken: list[int] = []
         self._in_play: set[int] | None = None
         self._weights: dict[int, int] = {}
@@ -136,6 +164,35 @@ class ListedWeights:
         labels = label_rules.take(self._labels, np.array(self._taken, dtype=np.int64))
         sensitivity = Sensitivity(items=None, count=1, adjacency=self._adjacency)
         return BoundedCounts(labels, [users[place] for place in self._taken], sensitivity)
+
+    def scaled_sums_of_taken(self, weights: NDArray[np.int64]) -> BoundedSums:
+        """Return the sum over all users of their amount, within the bounds, times what they count for."""
+        (low, high), sums = self._bounds, Counter[int]()
+        for items, amounts in zip(self._users_of_taken(), self._amounts, strict=True):
+            for item in items:
+                sums[item] += int(weights[len(items) - 1]) * max(low, min(high, amounts.get(item, 0)))
+        labels = label_rules.take(self._labels, np.array(self._taken, dtype=np.int64))
+        most = [max(-LARGEST_COUNT, min(LARGEST_COUNT, sums[place])) for place in self._taken]
+        return BoundedSums(labels, np.array(most, dtype=np.int64), low, high)
+
+    def users(self) -> BoundedTotal:
+        """Return how many users have a label."""
+        return BoundedTotal(sum(1 for items in self._users if items), 1)
+
+    def users_of_others(self) -> BoundedTotal:
+        """Return how many users have a label that was not taken out."""
+        taken = set(self._taken)
+        return BoundedTotal(sum(1 for items in self._users if not taken.issuperset(items)), 1)
+
+    def values_of_users(self, most: int) -> BoundedTotal:
+        """Return how many labels all users have together, of each user at most so many."""
+        return BoundedTotal(sum(min(len(items), most) for items in self._users), most)
+
+    def other_values(self, most: int) -> BoundedTotal:
+        """Return how many different labels were not taken out, of each user's the first so many."""
+        taken = set(self._taken)
+        others = ([item for item in items if item not in taken] for items in self._users)
+        return BoundedTotal(len({item for items in others for item in items[:most]}), most)
 
     def _users_of_taken(self) -> list[list[int]]:
         taken = set(self._taken)

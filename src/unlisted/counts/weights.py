@@ -5,7 +5,7 @@ each of them 1/√n: as a vector that has length 1 whatever n is, and Gaussian n
 and threshold do not grow with the bound on items per user, and users of few items lift theirs with more weight
 than a count would. Weights are whole numbers of 1/`UNIT`, rounded down; the proof is in weights.md.
 
-*Adaptive* weighing (MaxAdaptiveDegree) goes on: what a label has beyond what it needs is given back to its users,
+*Adaptive* weighing (MaxAdaptiveDegree) goes on: what a label has beyond what it needs returns to its users,
 who spread it over their other items.
 """
 
@@ -31,14 +31,14 @@ MOST_LABELS = 1 << 40
 """No table has more labels than this; rounding moves each of them by less than one unit."""
 
 SHARES = 1 << 40
-"""What a label gives back is a whole number of so many parts of its weight."""
+"""What a label reroutes is a whole number of so many parts of its weight."""
 
 HEAVIEST = 1 << 53
-"""From this weight on (two million users of one item) a label gives back the same part: floating point, in which
+"""From this weight on (two million users of one item) a label reroutes the same part: floating point, in which
 the part is computed, knows every whole number up to here."""
 
 UNEVEN = 1 << 14
-"""How many units may be given back too much, when a part is rounded: HEAVIEST / SHARES = 2^13, and a little."""
+"""How many units may be rerouted too much, when a part is rounded: HEAVIEST / SHARES = 2^13, and a little."""
 
 
 def full_weight(items: int) -> int:
@@ -47,7 +47,7 @@ def full_weight(items: int) -> int:
 
 
 def even_weight(items: int) -> int:
-    """Return UNIT/n, rounded down: the part of it that may be given back."""
+    """Return UNIT/n, rounded down: the part of it that may be rerouted."""
     return UNIT // items
 
 

@@ -17,6 +17,11 @@ def to_arrow(values: NDArray[np.int64], valid: NDArray[np.bool_] | None = None) 
     return pa.Array.from_buffers(pa.int64(), len(values), [bits, pa.py_buffer(values.astype(np.int64).tobytes())])
 
 
+def whole_columns(**columns: NDArray[np.int64]) -> pa.Table:
+    """Return an Arrow table of columns of whole numbers."""
+    return pa.table({name: to_arrow(column) for name, column in columns.items()})
+
+
 def to_numpy(array: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
     """Return the numbers of a 64-bit integer array without nulls."""
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]

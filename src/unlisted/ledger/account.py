@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from unlisted.errors import (
@@ -32,25 +32,34 @@ from unlisted.ledger.declarations import require_name, require_own_source, requi
 from unlisted.ledger.display import frozen, refusal, was_charged
 from unlisted.ledger.entries import Entry
 from unlisted.ledger.group_commit import Booking, Value
-from unlisted.ledger.leases import forfeit, give_up, has_room, new_owner, settle
+from unlisted.ledger.heartbeat import give_up
+from unlisted.ledger.leases import forfeit, has_room, settle
 from unlisted.ledger.ledger import Ledger
-from unlisted.ledger.state import Balance, Held
+from unlisted.ledger.policy import require_allowed, require_room_today
+from unlisted.ledger.state import DAY, Balance, Held
 from unlisted.ledger.store import StoreError
 from unlisted.ledger.stored_releases import answered_before, is_stored, settled_as
 from unlisted.ledger.terms import Terms
 from unlisted.ledger.transaction import Change, asked_question, key_digest
+from unlisted.privacy.accounting import Accounting
 from unlisted.privacy.guarantee import Guarantee
-from unlisted.query.charging import Bill, Deliver, Paid
+from unlisted.query.charging import Charge, Deliver, Paid
 
 
 @dataclass(frozen=True)
 class Account:
-    """Someone who may spend on a data set."""
+    """Someone who may spend on a data set. `asked_by` is the key that asks, where a service does."""
 
     ledger: Ledger
     name: str
     dataset: str
     terms: Terms
+    asked_by: str | None = None
+
+    @property
+    def accounting(self) -> Accounting:
+        """What the account counts: ρ, or μ²."""
+        return self.terms.accounting
 
     @property
     def result_epsilon(self) -> Fraction | None:
@@ -67,24 +76,25 @@ class Account:
         with self.ledger.store.reading() as connection:
             dataset = rows.read_dataset(connection, self.dataset)
             found = rows.read_account(connection, self.name)
+            last = rows.read_last_ceiling(connection, self.dataset, self.name)
         if dataset is None or found is None:
             raise LedgerError(f"The account {self.name!r} is not in the ledger any more.")
-        return Balance(found[1], dataset, self.ledger.now(dataset.last_time))
+        return Balance(found[1], dataset, self.ledger.now(dataset.last_time), last)
 
-    def has_answered(self, bill: Bill, idempotency_key: str | None = None) -> bool:
+    def has_answered(self, charge: Charge, idempotency_key: str | None = None) -> bool:
         """Return whether the store holds the answer, by its key or as the same question on the same version."""
         with self.ledger.store.reading() as connection:
             dataset = rows.read_dataset(connection, self.dataset)
             version = None if dataset is None else dataset.version
-            return is_stored(connection, self.name, version, bill, idempotency_key)
+            return is_stored(connection, self.name, version, charge, idempotency_key)
 
-    def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
+    def pay(self, charge: Charge, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
         """Answer a question: from the store if it was answered before, else by reserving, running, settling."""
         if idempotency_key is not None:
             require_name("idempotency_key", idempotency_key)
-        owner, concerns = new_owner(), self._concerns(bill, idempotency_key)
+        owner, concerns = self.ledger.running.owner(), self._concerns(charge, idempotency_key)
         try:
-            begun = self._begun(concerns, lambda change: self._begin(change, bill, idempotency_key, owner))
+            begun = self._begun(concerns, lambda change: self._begin(change, charge, idempotency_key, owner))
         except BaseException as failure:
             if isinstance(failure, UncertainError) or not isinstance(failure, UnlistedError):
                 # If it was reserved after all, whoever asks next may forfeit it.
@@ -93,7 +103,7 @@ class Account:
                 failure.add_note(f"Whether the account {self.name!r} was charged, its history says.")
             raise
         if isinstance(begun, Paid):
-            return begun
+            return replace(begun, sign=self.ledger.signer)
         if isinstance(begun, BudgetRefusedError):
             raise begun
         drawn = False
@@ -121,59 +131,67 @@ class Account:
             if outcome is not None:
                 return outcome
             self.ledger.forfeit_abandoned(self.dataset)
-        raise LedgerError("Too many processes die over this data set. Ask again; nothing was charged.")
+        raise LedgerError(
+            "Too many processes died while answering questions about this data set. Ask again; nothing was "
+            "charged."
+        )
 
-    def _concerns(self, bill: Bill, key: str | None) -> frozenset[Hashable]:
+    def _concerns(self, charge: Charge, key: str | None) -> frozenset[Hashable]:
         """Name what another request could ask as well: such two are never booked in one transaction."""
-        asked = {("question", self.name, bill.question)}
+        asked = {("question", self.name, charge.question)}
         return frozenset(asked if key is None else {*asked, ("key", self.name, key)})
 
-    def _begin(self, change: Change, bill: Bill, key: str | None, owner: str) -> _Outcome | None:
+    def _begin(self, change: Change, charge: Charge, key: str | None, owner: str) -> _Outcome | None:
         # Also of a repeat: an answer about other data is no answer.
-        require_same_subject(change.state.dataset, bill)
-        earlier = answered_before(change, self.name, bill, key)
+        require_same_subject(change.state.dataset, charge)
+        earlier = answered_before(change, self.name, charge, key)
         if earlier is not None:
             return earlier
         dataset = change.state.dataset
+        require_allowed(dataset, charge)
         if dataset.source is None:
-            require_own_source(change.connection, self.dataset, bill.source, shares=dataset.shares_source)
+            require_own_source(change.connection, self.dataset, charge.source, shares=dataset.shares_source)
         try:
-            number = self._reserve(change, bill, key, owner)
+            number = self._reserve(change, charge, key, owner)
         except BudgetRefusedError as refused:
             # Handed on and not raised: what was forfeited on the way stays in the book.
             return refused
-        return None if number is None else _Begun(number, change.state.held[number])
+        return None if number is None else _Begun(number, change.state.held[number], dataset.version)
 
-    def _reserve(self, change: Change, bill: Bill, key: str | None, owner: str) -> int | None:
+    def _reserve(self, change: Change, charge: Charge, key: str | None, owner: str) -> int | None:
         state, dataset = change.account(self.name), change.state.dataset
         if state.closed:
             raise BudgetRefusedError(f"The account {self.name!r} is closed. Nothing was charged.")
-        amount = Amount.charge(bill.ceiling)
+        amount = Amount.charge(charge.ceiling, self.accounting)
         balance = Balance(state, dataset, change.now(dataset.last_time))
         if change.state.is_frozen(self.name):
             raise FrozenError(frozen(balance))
+        require_room_today(dataset, amount, balance.time[:DAY])
         if not has_room(change, self.name, self.ledger.running):
             return None
         if not amount.fits(balance.left):
-            raise BudgetRefusedError(refusal(bill.ceiling, balance, bill.result, bill.result_epsilon))
+            result = None if charge.result is None else Amount.charge(charge.result, self.accounting)
+            raise BudgetRefusedError(refusal(amount, balance, result, charge.result_epsilon))
         body = {
-            "unit": bill.unit,
-            "adjacency": bill.adjacency,
-            "source": bill.source,
-            "question": bill.question,
+            "unit": charge.unit,
+            "adjacency": charge.adjacency,
+            "source": charge.source,
+            "question": charge.question,
             "key_sha256": key_digest(key),
+            **({"asked": charge.words} if charge.words else {}),
+            **({} if self.asked_by is None else {"by": self.asked_by}),
         }
         entry = change.append("reserved", account=self.name, amount=amount, body=body)
-        rho, delta = amount.texts
+        loss, delta = amount.texts
         question = asked_question(
             dataset=self.dataset,
             reservation=entry.number,
             account=self.name,
-            question=bill.question,
+            question=charge.question,
             version=dataset.version,
             idempotency_key=key,
             period_name=change.account(self.name).period_name,
-            rho=rho,
+            rho=loss,
             delta=delta,
             owner=owner,
         )
@@ -181,7 +199,7 @@ class Account:
         return entry.number
 
     def _settle(self, begun: _Begun, concerns: frozenset[Hashable], release: bytes, used: Guarantee) -> Paid:
-        amount = Amount.charge(used)
+        amount = Amount.charge(used, self.accounting)
         # An answer is worth some patience with a store that went away for a moment.
         for seconds in (*_BETWEEN_SETTLINGS, None):
             try:
@@ -200,14 +218,16 @@ class Account:
             if entry is None:
                 # Others failed meanwhile, and whether this one did too is not to be told.
                 raise ChargedFailureError
-            return Paid(release, self.dataset, self.name, entry.number, entry.hash)
+            named = (self.dataset, self.name, entry.number, entry.hash)
+            return Paid(release, *named, begun.version, amount.as_dict(), self.ledger.signer)
         raise ChargedFailureError
 
     def _stored(self, number: int) -> Paid | None:
         """Return the answer that a reservation ended with, if it can be found: then it did not fail."""
         try:
             with self.ledger.store.reading() as connection:
-                return settled_as(connection, self.dataset, number)
+                found = settled_as(connection, self.dataset, number)
+                return None if found is None else replace(found, sign=self.ledger.signer)
         except LedgerError:
             return None
 
@@ -238,6 +258,7 @@ class _Begun:
 
     number: int
     held: Held
+    version: str | None
 
 
 _Outcome = Paid | _Begun | BudgetRefusedError

@@ -10,7 +10,6 @@ of ledgers from before this was asked go on; who looks at them is told.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypedDict
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -18,8 +17,8 @@ from sqlalchemy import Connection
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger.schema import datasets
 from unlisted.ledger.state import DatasetState
-from unlisted.privacy.sensitivity import Adjacency
-from unlisted.query.charging import Bill
+from unlisted.privacy.accounting import Accounting
+from unlisted.query.charging import Charge
 
 NAMELESS = ("a data frame", "declared counts")
 """What sources are called that lie nowhere: two of one name need not be the same."""
@@ -29,37 +28,39 @@ _SAME = sa.select(datasets.c.name).where(
 )
 
 
-class Declared(TypedDict, total=False):
-    """What the owner says of a data set: its user column, neighbours, source, version of the data.
-
-    And how many questions may fail, and whether another data set may be about the same source.
-    """
-
-    unit: str | None
-    adjacency: Adjacency | None
-    source: str | None
-    version: str | None
-    failures: int | None
-    shares_source: bool
-
-
 def require_name(argument: str, name: object) -> None:
     """Refuse what is no name: names are shown in lines, and are looked for by whoever reads them."""
     if not isinstance(name, str) or not name.strip() or len(name) > 200 or not name.isprintable():
         raise InvalidArgumentError(argument, name, "a name of 1 to 200 printable characters")
 
 
-def require_same_subject(dataset: DatasetState, bill: Bill) -> None:
+def require_same_subject(dataset: DatasetState, charge: Charge) -> None:
     """Refuse a question that is about other users, other neighbours or another source than the data set's."""
     for argument, fixed, asked in (
-        ("user", dataset.unit, bill.unit),
-        ("adjacency", dataset.adjacency, bill.adjacency),
-        ("source", dataset.source, bill.source),
+        ("user", dataset.unit, charge.unit),
+        ("adjacency", dataset.adjacency, charge.adjacency),
+        ("source", dataset.source, charge.source),
     ):
         if fixed is not None and fixed != asked:
             raise InvalidArgumentError(
                 argument, asked, f"{fixed!r}, which the data set {dataset.name!r} is about", "Nothing was charged."
             )
+
+
+def require_same_kind(dataset: DatasetState, accounting: Accounting) -> None:
+    """Refuse an account that counts something else than its data set.
+
+    All questions must fit one total: of whichever of two totals still has room, nothing is proved.
+    """
+    if accounting.name != dataset.kind:
+        counted = dataset.accounting
+        raise InvalidArgumentError(
+            "kind",
+            accounting.name,
+            f"{counted.name!r}, as the data set {dataset.name!r} is: it adds up {counted.symbol}",
+            "A data set and its accounts add up the same quantity: two limits, either of which may still have "
+            "room, are no limit. Leave the kind out.",
+        )
 
 
 def require_own_source(connection: Connection, dataset: str, source: str | None, *, shares: bool) -> None:

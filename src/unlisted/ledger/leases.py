@@ -1,9 +1,8 @@
-"""Who holds a reservation, how it ends, and how many may end without an answer.
+"""How a reservation ends, and how many may end without an answer.
 
-A process holds it, named so that another one can tell that it is gone. On the same machine a process is gone if no
-process has its number and start. Of other machines nothing can be told, so a reservation of theirs counts as
-abandoned only after a day. A process that lives on can give a reservation up itself. Either way it stays spent:
-forfeiting is book-keeping.
+A process holds it. One whose process is gone (`heartbeat.py`) counts as abandoned; a process that lives on can
+give a reservation up itself, and the ledger's owner can end any. Either way it stays spent: forfeiting is
+book-keeping.
 
 A question ends once: settled with its answer, or forfeited with its whole ceiling. A forfeit is a failure after
 data was touched, and is counted. While failures have frozen an account or its data set, every question ends as a
@@ -29,7 +28,7 @@ order.
    it ends, whatever the engine came to (`settle`). How it ends is fixed by the order of the entries.
 3. *Questions without an end* are those of processes that died, each death once for all its questions. They stay
    open in the ledger. Before a failure is counted, and before a question begins where they could matter, those
-   of dead processes are forfeited, which is counted by 1. Of other machines nobody can tell who died: a
+   of dead processes are forfeited, which is counted by 1. Of other places nobody can tell at once who died: a
    question begins only while the failures counted and the questions open elsewhere are together fewer than `a`
    (`has_room`). So the deaths that are not counted came after the last failure that was, of processes
    that held a question then. ∎
@@ -45,15 +44,8 @@ the service: how long a question takes, and so whether it was still running then
 from __future__ import annotations
 
 import hashlib
-import os
-import socket
-import time
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
-from itertools import count
+from dataclasses import dataclass, replace
 from math import comb, log2
-from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -61,14 +53,12 @@ from sqlalchemy import Connection
 from unlisted.errors import InvalidArgumentError, LedgerError
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.entries import Entry
+from unlisted.ledger.heartbeat import Running, described, is_elsewhere, is_gone
 from unlisted.ledger.rows import read_held
 from unlisted.ledger.schema import questions
 from unlisted.ledger.state import ACCOUNT_FAILURES, DATASET_FAILURES, Failures, Held
 from unlisted.ledger.transaction import Change, ended_question
 
-_LEASE = timedelta(days=1)
-_PLACES = count()
-_GIVEN_UP: set[str] = set()
 _MOST_FAILURES = 1_000_000
 _OPEN = sa.select(questions.c.dataset, questions.c.account, questions.c.reservation, questions.c.owner).where(
     questions.c.state == "open"
@@ -76,63 +66,15 @@ _OPEN = sa.select(questions.c.dataset, questions.c.account, questions.c.reservat
 _OPEN_OF_ONE = _OPEN.where(questions.c.dataset == sa.bindparam("dataset"))
 
 
-def new_owner() -> str:
-    """Return the name of this process, the time of the lease, and a number that no other lease of it has."""
-    process = os.getpid()
-    since = datetime.now(UTC).isoformat()
-    return f"{socket.gethostname()}|{process}|{_started(process)}|{since}|{next(_PLACES)}"
+@dataclass(frozen=True)
+class OpenReservation:
+    """A reservation that has not ended, who holds it, and whether that process is gone."""
 
-
-def give_up(owner: str) -> None:
-    """Remember that this process will not settle a reservation, where the ledger cannot be told."""
-    _GIVEN_UP.add(owner)
-
-
-def is_gone(owner: str) -> bool:
-    """Return whether the process that holds a reservation cannot settle it any more."""
-    if owner in _GIVEN_UP:
-        return True
-    host, process, started, since = owner.split("|")[:4]
-    if datetime.now(UTC) - datetime.fromisoformat(since) > _LEASE:
-        return True
-    return host == socket.gethostname() and _started(int(process)) != started
-
-
-def is_elsewhere(owner: str) -> bool:
-    """Return whether another machine holds a reservation, so that nobody here can tell how it is doing."""
-    return owner.partition("|")[0] != socket.gethostname()
-
-
-class Running:
-    """The reservations that this process works on right now, so that nobody need ask the store who holds them.
-
-    None is in here that is not open: it is put in after its entry was kept, and taken out before its end is. An
-    old one is left out, for at the end of its lease others may forfeit it. A forked child works on none.
-    """
-
-    def __init__(self) -> None:
-        self._process = os.getpid()
-        self._held: dict[tuple[str, int], tuple[str, float]] = {}
-
-    def begin(self, dataset: str, number: int, account: str) -> None:
-        """Say that this process answers a question from now on."""
-        if self._process != os.getpid():
-            self._process, self._held = os.getpid(), {}
-        self._held[dataset, number] = (account, time.monotonic())
-
-    def end(self, dataset: str, number: int) -> None:
-        """Say that it does not any more."""
-        self._held.pop((dataset, number), None)
-
-    def count(self, dataset: str, account: str | None = None) -> int:
-        """Return how many questions about a data set it answers, or of one account."""
-        if self._process != os.getpid():
-            return 0
-        oldest = time.monotonic() - _LEASE.total_seconds() / 2
-        held = list(self._held.items())
-        return sum(
-            whose == dataset and account in (None, name) and since > oldest for (whose, _), (name, since) in held
-        )
+    dataset: str
+    account: str
+    number: int
+    held_by: str
+    is_gone: bool
 
 
 def settle(change: Change, number: int, held: Held, amount: Amount, release: bytes) -> Entry | None:
@@ -162,7 +104,23 @@ def abandoned(connection: Connection, dataset: str | None = None) -> list[tuple[
     """Return the data set, account and number of each reservation whose process is gone."""
     query = _OPEN if dataset is None else _OPEN.where(questions.c.dataset == dataset)
     still_open = connection.execute(query).all()
-    return [(row.dataset, row.account, row.reservation) for row in still_open if is_gone(row.owner)]
+    return [(row.dataset, row.account, row.reservation) for row in still_open if is_gone(connection, row.owner)]
+
+
+def open_reservations(connection: Connection, dataset: str | None = None) -> list[OpenReservation]:
+    """Return every reservation that has not ended, with whoever holds it."""
+    query = _OPEN if dataset is None else _OPEN.where(questions.c.dataset == dataset)
+    found = connection.execute(query.order_by(questions.c.dataset, questions.c.reservation)).all()
+    return [
+        OpenReservation(
+            row.dataset,
+            row.account,
+            row.reservation,
+            described(connection, row.owner),
+            is_gone(connection, row.owner),
+        )
+        for row in found
+    ]
 
 
 def has_room(change: Change, account: str, running: Running) -> bool:
@@ -181,7 +139,7 @@ def has_room(change: Change, account: str, running: Running) -> bool:
     # A reservation that this very transaction ends is open for those who look at the store.
     ended = {entry.reservation for entry in change.entries}
     rows = [row for row in rows if row.reservation not in ended]
-    if any(is_gone(row.owner) for row in rows):
+    if any(is_gone(change.connection, row.owner) for row in rows):
         return False
     for whose, failures in limits.items():
         untold = sum(is_elsewhere(row.owner) for row in rows if whose in (None, row.account))
@@ -220,7 +178,9 @@ def for_account(failures: int | None, dataset: Failures) -> int:
     if failures is None:
         return min(ACCOUNT_FAILURES, dataset.allowed - 1)
     if _number(failures, 1) >= dataset.allowed:
-        hint = "Else one account could freeze the others. `unlisted dataset failures` allows the data set more."
+        hint = (
+            "Otherwise one account could freeze the others. `unlisted dataset failures` allows the data set more."
+        )
         raise InvalidArgumentError(
             "failures", failures, f"fewer than the {dataset.allowed:,} of the data set", hint
         )
@@ -236,32 +196,3 @@ def _number(failures: object, least: int) -> int:
     if not isinstance(failures, int) or isinstance(failures, bool) or not least <= failures <= _MOST_FAILURES:
         raise InvalidArgumentError("failures", failures, f"a whole number from {least} to {_MOST_FAILURES:,}")
     return failures
-
-
-def _started(process: int) -> str:
-    """Return when a process started, as the system counts it; empty if there is none."""
-    if process == os.getpid():
-        return _own_start(process)
-    return _read_start(process)
-
-
-@lru_cache(maxsize=4)
-def _own_start(process: int) -> str:
-    return _read_start(process)
-
-
-def _read_start(process: int) -> str:
-    stat = Path(f"/proc/{process}/stat")
-    if stat.parent.parent.joinpath("self").exists():
-        try:
-            # The name, in brackets, may hold spaces; the start time is the 20th field after it.
-            return stat.read_text().rpartition(")")[2].split()[19]
-        except OSError:
-            return ""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return ""
-    except PermissionError:
-        return "running"
-    return "running"

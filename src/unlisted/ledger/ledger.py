@@ -2,90 +2,103 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self, Unpack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection
-
-from unlisted.errors import InvalidArgumentError, LedgerError
+from unlisted.errors import InvalidArgumentError
 from unlisted.ledger import rows
-from unlisted.ledger.declarations import Declared, require_name, require_own_source
+from unlisted.ledger.amounts import Amount
+from unlisted.ledger.book import Book, known_dataset
+from unlisted.ledger.declarations import require_name, require_own_source, require_same_kind
 from unlisted.ledger.entries import Entry, canonical
-from unlisted.ledger.group_commit import Booker, Booking, Value
-from unlisted.ledger.leases import Running, abandoned, for_account, for_dataset, forfeit
+from unlisted.ledger.key_chain import read_key_entries
+from unlisted.ledger.leases import OpenReservation, abandoned, for_account, for_dataset, forfeit, open_reservations
+from unlisted.ledger.policy import Policy
+from unlisted.ledger.rows import Page
 from unlisted.ledger.state import AccountState, DatasetState, State
-from unlisted.ledger.store import PATIENCE_SECONDS, Store
-from unlisted.ledger.terms import AnyBudget, Terms, amount_of
+from unlisted.ledger.terms import AnyBudget, Terms, accounting_of, amount_of
 from unlisted.ledger.transaction import Change, write
+from unlisted.privacy.accounting import ZCDP, Accounting
+from unlisted.privacy.sensitivity import Adjacency
 
 if TYPE_CHECKING:
     from unlisted.ledger.account import Account
 
-Clock = Callable[[], datetime]
 
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-class Ledger:
+class Ledger(Book):
     """One durable budget for many analysts.
 
     Guarantees: no set of accounts together spends more on a data set than its total; no account spends more than
     its own share; what happened is never changed, and a change made behind the ledger's back is found by
     `verify`. Use it as a context manager, or call `close`.
+
+    Args:
+        url: a file, which is made if it is not there, or a database URL of SQLite or PostgreSQL.
+        create: make the ledger if it is not there.
+        read_only: look, and change nothing.
+        clock: tells the time of entries; only tests bring another.
+        timeout: how many seconds to wait for a busy database.
+
+    Examples:
+        >>> with ul.Ledger("budget.db") as ledger:
+        ...     account = ledger.open("ads-team", dataset="searches", budget=ul.Budget(rho="0.5", delta=1e-6))
+        ...     account.balance().left.guarantee().rho
+        Fraction(1, 2)
+
+    Theorem: a durable privacy filter; what all answers together cost is within the total (`ledger/account.md`).
     """
 
-    def __init__(
+    def create_dataset(
         self,
-        url: str | os.PathLike[str],
+        name: str,
         *,
-        create: bool = True,
-        read_only: bool = False,
-        clock: Clock = _now,
-        timeout: float = PATIENCE_SECONDS,
-    ) -> None:
-        """Open a ledger: a path, or a PostgreSQL URL.
-
-        Without `create` it must be there already; with `read_only` too, and then it need not be writable.
-        `timeout` is how many seconds a lock, or a server that does not answer, is waited for.
-        """
-        self.store = Store(url, create=create, read_only=read_only, timeout=timeout)
-        self._clock = clock
-        self._booker = Booker(self.store, self.now)
-        self.running = Running()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Give the store's connections back."""
-        self.store.close()
-
-    def create_dataset(self, name: str, *, budget: AnyBudget, **declared: Unpack[Declared]) -> DatasetState:
+        budget: AnyBudget,
+        kind: str | None = None,
+        unit: str | None = None,
+        adjacency: Adjacency | None = None,
+        source: str | None = None,
+        version: str | None = None,
+        failures: int | None = None,
+        shares_source: bool = False,
+    ) -> DatasetState:
         """Open a data set with the total that its accounts share. The first question fixes what is not said.
 
-        `failures` is how many questions of all its accounts may fail after data was touched before it is frozen.
+        Args:
+            name: what the data set is called.
+            budget: what all accounts together may spend. Of a budget in (ε, δ) half of δ is for thresholds, and
+                the largest ρ or μ² is taken that is still (ε, δ)-DP with the other half.
+            kind: what is counted, for life: "zcdp", the default, adds up ρ;
+                "gaussian" adds up μ², so that more questions with Gaussian noise fit into the same (ε, δ), and
+                fewer rankings.
+            unit: the column that says whose row it is.
+            adjacency: "add_remove" or "replace".
+            source: where the rows are, as questions name it.
+            version: a name for the present state of the data; with one, a repeated question is free.
+            failures: how many questions of all accounts may fail after data was touched before it is frozen.
+            shares_source: whether another data set may be about the same source.
+
+        Examples:
+            >>> with ul.Ledger("kinds.db") as ledger:
+            ...     budget = ul.Budget(epsilon=1, delta=1e-6)
+            ...     state = ledger.create_dataset("searches", budget=budget, kind="gaussian")
+            >>> state.kind
+            'gaussian'
         """
         require_name("dataset", name)
-        allowed = for_dataset(declared.pop("failures", None))
-        shares = bool(declared.pop("shares_source", False))
+        accounting = accounting_of(kind, budget)
+        total = amount_of(budget, accounting)
+        declared = {"unit": unit, "adjacency": adjacency, "source": source, "version": version}
+        body: dict[str, Any] = {key: value for key, value in declared.items() if value}
+        body |= {"failures": for_dataset(failures), "shares_source": shares_source}
         with self.store.writing(creates=True) as connection:
             if rows.read_dataset(connection, name, lock=True) is not None:
                 raise InvalidArgumentError(
                     "dataset", name, "a new name", "A data set of this name is open already."
                 )
-            require_own_source(connection, name, declared.get("source"), shares=shares)
-            change = Change(connection, self.now, State(DatasetState(name)))
-            said = {key: value for key, value in declared.items() if value}
-            body = {**said, "failures": allowed, "shares_source": shares}
-            change.append("opened", amount=amount_of(budget), body=body)
+            require_own_source(connection, name, source, shares=shares_source)
+            change = Change(connection, self.now, State(DatasetState(name)), by=self._by)
+            change.append("opened", amount=total, body=body | _said_kind(accounting))
             write(connection, change.rows())
         return change.state.dataset
 
@@ -95,35 +108,109 @@ class Ledger:
         with self.changing(name) as change:
             change.append("declared", body={"version": version})
 
+    def declared_versions(self, name: str) -> set[str]:
+        """Return every version that a data set was ever at."""
+        with self.store.reading() as connection:
+            known_dataset(connection, name, lock=False)
+            found = rows.read_entries(connection, name, None, Page(2**53, kinds=("opened", "declared")))
+            versions = {entry.body.get("version") for entry, _ in found if entry.account is None}
+        return {one for one in versions if one is not None}
+
+    def move(self, name: str, source: str) -> str | None:
+        """Say that the source of a data set, with the same people in it, lies elsewhere now; return where it lay.
+
+        The budget, and all that was spent of it, stays the data set's.
+        """
+        require_name("source", source)
+        with self.store.writing(creates=True) as connection:
+            known = known_dataset(connection, name, lock=True)
+            if known.source == source:
+                raise InvalidArgumentError("source", source, "another one", "The data set has this one already.")
+            require_own_source(connection, name, source, shares=known.shares_source)
+            change = Change(connection, self.now, State(known), by=self._by)
+            change.append("moved", body={"from": known.source, "source": source})
+            write(connection, change.rows())
+        return known.source
+
+    def rule(self, name: str, policy: Policy | None) -> None:
+        """Say what may be asked of a data set from now on; None lifts all limits but the budgets."""
+        with self.changing(name) as change:
+            if change.state.dataset.policy != policy:
+                change.append("ruled", body={"policy": None if policy is None else policy.as_dict()})
+
+    def charge(
+        self,
+        dataset: str,
+        amount: Amount,
+        *,
+        account: str | None = None,
+        reason: str = "",
+        lost: Sequence[Mapping[str, Any]] = (),
+    ) -> Entry:
+        """Book a loss that the ledger does not know of, such as one that a restored copy has forgotten.
+
+        It is a fact, so it is booked also where it is more than what is left; then nothing more fits.
+
+        Args:
+            dataset: the data set that it was spent on.
+            amount: how much, in what the data set counts.
+            account: whose share it comes out of too; that of nobody if it is left out.
+            reason: why, for whoever reads the history.
+            lost: number and hash of the entries that said so, which are then not booked twice.
+        """
+        with self.changing(dataset, account) as change:
+            body: dict[str, Any] = {"reason": reason} if reason else {}
+            body |= {"lost": [dict(one) for one in lost]} if lost else {}
+            return change.append("charged", account=account, amount=amount, body=body)
+
     def open(
         self,
         name: str,
         *,
         dataset: str,
         budget: AnyBudget,
+        kind: str | None = None,
         period: str | None = None,
         period_budget: AnyBudget | None = None,
         failures: int | None = None,
     ) -> Account:
         """Open an account, or attach to it if it is open with equal terms.
 
-        On an unknown data set this opens the data set too, with the account's budget as its total. `failures` is
-        how many of its questions may fail after data was touched before it is frozen: 3 unless said.
+        On an unknown data set this opens the data set too, with the account's budget as its total.
+
+        Args:
+            name: what the account is called.
+            dataset: the data set that it spends on.
+            budget: what it may spend in its life: `ul.Budget(epsilon=1, delta=1e-6)`, or in ρ or μ².
+            kind: "zcdp" or "gaussian", which must be the data set's; left out, it is.
+            period: "day", "week", "month" or "year", if an allowance is to start anew with each.
+            period_budget: that allowance.
+            failures: how many of its questions may fail after data was touched before it is frozen: 3 unless said.
+
+        Examples:
+            >>> with ul.Ledger("terms.db") as ledger:
+            ...     account = ledger.open("ads", dataset="searches", budget=ul.Budget(epsilon=1, delta=1e-6))
+            >>> account.dataset
+            'searches'
         """
         from unlisted.ledger.account import Account  # noqa: PLC0415 - an account knows its ledger
 
         require_name("account", name)
         require_name("dataset", dataset)
-        terms = Terms.of(budget, period, period_budget)
+        wanted = accounting_of(kind, budget)
         with self.store.writing(creates=True) as connection:
             known = rows.read_dataset(connection, dataset, lock=True)
+            accounting = wanted if known is None or kind is not None else known.accounting
+            if known is not None:
+                require_same_kind(known, accounting)
+            terms = Terms.of(budget, period, period_budget, accounting)
             found = rows.read_account(connection, name)
             if found is not None:
                 _require_equal(found, dataset, terms, failures)
                 return Account(self, name, dataset, terms)
-            change = Change(connection, self.now, State(known or DatasetState(dataset)))
+            change = Change(connection, self.now, State(known or DatasetState(dataset)), by=self._by)
             if known is None:
-                unsaid = {"failures": for_dataset(None), "shares_source": False}
+                unsaid = {"failures": for_dataset(None), "shares_source": False, **_said_kind(accounting)}
                 change.append("opened", amount=terms.total, body=unsaid)
             allowed = for_account(failures, change.state.dataset.failures)
             body = {"terms": terms.as_dict(), "failures": allowed}
@@ -162,7 +249,7 @@ class Ledger:
                 accounts = rows.read_accounts(change.connection, dataset)
                 largest = max((one.failures.allowed for _, one in accounts), default=0)
                 if allowed <= largest:
-                    hint = "Else one account could freeze all the others. Allow that account fewer first."
+                    hint = "Otherwise one account could freeze all the others. Allow that account fewer first."
                     raise InvalidArgumentError("failures", failures, f"more than an account's {largest:,}", hint)
             else:
                 allowed = for_account(failures, change.state.dataset.failures)
@@ -181,6 +268,14 @@ class Ledger:
             change.append("thawed", account=account)
         return failures.seen
 
+    def _one_of(self, account: str | None, dataset: str | None) -> AbstractContextManager[Change]:
+        """Lock an account with its data set, or a data set."""
+        if account is not None:
+            return self.changing(self.account(account).dataset, account)
+        if dataset is None:
+            raise InvalidArgumentError("account", None, "given, or dataset")
+        return self.changing(dataset)
+
     def datasets(self) -> list[DatasetState]:
         """Return where every data set stands."""
         with self.store.reading() as connection:
@@ -189,7 +284,7 @@ class Ledger:
     def dataset(self, name: str) -> DatasetState:
         """Return where one data set stands."""
         with self.store.reading() as connection:
-            return _known_dataset(connection, name, lock=False)
+            return known_dataset(connection, name, lock=False)
 
     def accounts(self, dataset: str | None = None) -> list[tuple[str, AccountState]]:
         """Return every account with its data set."""
@@ -211,6 +306,8 @@ class Ledger:
         with self.store.reading() as connection:
             for entry, stored in rows.read_entries(connection):
                 yield canonical({**entry.as_dict(), "previous": entry.previous, "hash": stored})
+            for key_entry, stored in read_key_entries(connection):
+                yield canonical({**key_entry.as_dict(), "previous": key_entry.previous, "hash": stored})
 
     def abandoned_reservations(self, dataset: str | None = None) -> list[tuple[str, str, int]]:
         """Return the data set, account and number of each reservation whose process is gone."""
@@ -225,44 +322,24 @@ class Ledger:
                 forfeit(change, reservation)
         return len(gone)
 
-    @contextmanager
-    def changing(self, dataset: str, account: str | None = None) -> Iterator[Change]:
-        """Lock a data set and let entries be added to it; all of them are kept, or none."""
-        with self.store.writing() as connection:
-            if account is None:
-                state = State(_known_dataset(connection, dataset, lock=True))
-            else:
-                found = rows.read_locked(connection, [account])
-                if [one.dataset.name for one in found] != [dataset]:
-                    raise LedgerError(f"The account {account!r} is not in the ledger any more.")
-                state = found[0]
-            change = Change(connection, self.now, state)
-            yield change
-            write(connection, change.rows())
+    def open_reservations(self, dataset: str | None = None) -> list[OpenReservation]:
+        """Return every reservation that has not ended, and who holds it."""
+        with self.store.reading() as connection:
+            return open_reservations(connection, dataset)
 
-    def _one_of(self, account: str | None, dataset: str | None) -> AbstractContextManager[Change]:
-        """Lock an account with its data set, or a data set."""
-        if account is not None:
-            return self.changing(self.account(account).dataset, account)
-        if dataset is None:
-            raise InvalidArgumentError("account", None, "given, or dataset")
-        return self.changing(dataset)
-
-    def book(self, booking: Booking[Value]) -> Value:
-        """Add entries to a data set, in one transaction with what other threads book at this moment."""
-        return self._booker.book(booking)
-
-    def now(self, after: str) -> str:
-        """Return the time of the next entry: the clock's, but never before the last entry's."""
-        return max(self._clock().astimezone(UTC).isoformat(timespec="microseconds"), after)
+    def forfeit(self, dataset: str, reservation: int) -> None:
+        """End a reservation, whoever holds it: it stays spent, counts as a failure, and will not be answered."""
+        found = {one.number: one for one in self.open_reservations(dataset)}.get(reservation)
+        if found is None:
+            hint = "`unlisted ledger forfeit` without a number lists those that are open."
+            raise InvalidArgumentError("reservation", reservation, f"one that is open on {dataset!r}", hint)
+        with self.changing(dataset, found.account) as change:
+            forfeit(change, reservation)
 
 
-def _known_dataset(connection: Connection, name: str, *, lock: bool) -> DatasetState:
-    known = rows.read_dataset(connection, name, lock=lock)
-    if known is None:
-        names = ", ".join(one.name for one in rows.read_datasets(connection)) or "none"
-        raise InvalidArgumentError("dataset", name, "a data set of this ledger", f"There are: {names}.")
-    return known
+def _said_kind(accounting: Accounting) -> dict[str, str]:
+    """Return what an entry says of a kind: of the one that there was first, nothing."""
+    return {} if accounting is ZCDP else {"kind": accounting.name}
 
 
 def _require_equal(found: tuple[str, AccountState], dataset: str, terms: Terms, failures: int | None) -> None:

@@ -15,9 +15,11 @@ from sqlalchemy import Connection
 from unlisted.errors import LedgerError
 from unlisted.ledger.amounts import Amount
 from unlisted.ledger.entries import Entry
+from unlisted.ledger.policy import Policy
 from unlisted.ledger.schema import accounts, datasets, entries, questions
 from unlisted.ledger.state import AccountState, DatasetState, Failures, Held, State
 from unlisted.ledger.terms import Terms
+from unlisted.noise.gaussian.accounting import read_kind
 
 # What every payment says is built once: SQLAlchemy takes longer to build a statement than SQLite to run it.
 _DATASET = sa.select(datasets).where(datasets.c.name == sa.bindparam("name"))
@@ -34,10 +36,27 @@ _LOCKED = {
     for alone in (True, False)
     for waits in (True, False)
 }
-_HELD = sa.select(questions.c.account, questions.c.rho, questions.c.delta, questions.c.period_name).where(
+_COUNTED = datasets.c.kind.label("counted")
+HELD_QUESTIONS = sa.select(questions, _COUNTED).join_from(
+    questions, datasets, datasets.c.name == questions.c.dataset
+)
+_HELD = HELD_QUESTIONS.where(
     questions.c.dataset == sa.bindparam("dataset"),
     questions.c.reservation == sa.bindparam("reservation"),
     questions.c.state == "open",
+)
+
+
+_LAST_CEILING = (
+    sa.select(entries.c.rho, entries.c.delta, _COUNTED)
+    .join_from(entries, datasets, datasets.c.name == entries.c.dataset)
+    .where(
+        entries.c.dataset == sa.bindparam("dataset"),
+        entries.c.account == sa.bindparam("account"),
+        entries.c.kind == "reserved",
+    )
+    .order_by(entries.c.number.desc())
+    .limit(1)
 )
 
 
@@ -109,7 +128,11 @@ def read_entries(
     connection: Connection, dataset: str | None = None, account: str | None = None, page: Page | None = None
 ) -> Generator[tuple[Entry, str], None, None]:
     """Read entries in the order they were written, each with the hash that the store holds for it."""
-    query = sa.select(entries).order_by(entries.c.dataset, entries.c.number)
+    query = (
+        sa.select(entries, _COUNTED)
+        .join_from(entries, datasets, datasets.c.name == entries.c.dataset)
+        .order_by(entries.c.dataset, entries.c.number)
+    )
     if dataset is not None:
         query = query.where(entries.c.dataset == dataset)
     if account is not None:
@@ -125,6 +148,18 @@ def read_hash(connection: Connection, dataset: str, number: int) -> str | None:
     """Read the stored hash of one entry."""
     query = sa.select(entries.c.hash).where(entries.c.dataset == dataset, entries.c.number == number)
     return connection.execute(query).scalar_one_or_none()
+
+
+def read_hashes(connection: Connection) -> dict[tuple[str, int], str]:
+    """Read the stored hash of every entry, by data set and number."""
+    query = sa.select(entries.c.dataset, entries.c.number, entries.c.hash)
+    return {(row.dataset, row.number): row.hash for row in connection.execute(query)}
+
+
+def read_last_ceiling(connection: Connection, dataset: str, account: str) -> Amount | None:
+    """Read what the last question of an account could have cost at most, a few entries before its end."""
+    row = connection.execute(_LAST_CEILING, {"dataset": dataset, "account": account}).one_or_none()
+    return None if row is None else Amount.read(row.rho, row.delta, read_kind(row.counted))
 
 
 def read_held(connection: Connection, dataset: str, reservation: int) -> Held | None:
@@ -151,17 +186,22 @@ def _readable(read: Callable[[Any], _Record]) -> Callable[[Any], _Record]:
 
 @_readable
 def _dataset(row: Any) -> DatasetState:
+    accounting = read_kind(row.kind)
     return DatasetState(
         name=row.name,
-        total=Amount.read(row.rho, row.delta),
+        total=Amount.read(row.rho, row.delta, accounting),
         unit=row.unit,
         adjacency=row.adjacency,
         source=row.source,
         version=row.version,
-        used=Amount.read(row.rho_used, row.delta_used),
-        reserved=Amount.read(row.rho_reserved, row.delta_reserved),
+        used=Amount.read(row.rho_used, row.delta_used, accounting),
+        reserved=Amount.read(row.rho_reserved, row.delta_reserved, accounting),
         failures=Failures(row.failures_allowed, row.failures_seen, row.questions_open),
         shares_source=bool(row.shares_source),
+        kind=row.kind,
+        policy=_policy(row.policy),
+        day_name=row.day_name,
+        day_used=Amount.read(row.day_rho, row.day_delta, accounting),
         last_number=row.last_number,
         last_hash=row.last_hash,
         last_time=row.last_time,
@@ -170,13 +210,15 @@ def _dataset(row: Any) -> DatasetState:
 
 @_readable
 def _account(row: Any) -> AccountState:
+    terms = _terms(row.terms)
+    accounting = terms.accounting
     return AccountState(
         name=row.name,
-        terms=_terms(row.terms),
-        used=Amount.read(row.rho_used, row.delta_used),
-        reserved=Amount.read(row.rho_reserved, row.delta_reserved),
+        terms=terms,
+        used=Amount.read(row.rho_used, row.delta_used, accounting),
+        reserved=Amount.read(row.rho_reserved, row.delta_reserved, accounting),
         period_name=row.period_name,
-        period_used=Amount.read(row.period_rho, row.period_delta),
+        period_used=Amount.read(row.period_rho, row.period_delta, accounting),
         closed=bool(row.closed),
         failures=Failures(row.failures_allowed, row.failures_seen, row.questions_open),
     )
@@ -185,7 +227,12 @@ def _account(row: Any) -> AccountState:
 @lru_cache(maxsize=1_000)
 def _terms(text: str) -> Terms:
     # They never change, and every question asks for them.
-    return Terms(**json.loads(text))
+    return Terms.from_dict(json.loads(text))
+
+
+@lru_cache(maxsize=1_000)
+def _policy(text: str | None) -> Policy | None:
+    return None if text is None else Policy.from_dict(json.loads(text))
 
 
 @_readable
@@ -197,7 +244,7 @@ def _entry(row: Any) -> Entry:
         time=row.time,
         account=row.account,
         reservation=row.reservation,
-        amount=Amount.read(row.rho, row.delta),
+        amount=Amount.read(row.rho, row.delta, read_kind(row.counted)),
         body=json.loads(row.body),
         previous=row.previous,
     )
@@ -206,7 +253,7 @@ def _entry(row: Any) -> Entry:
 @_readable
 def held(row: Any) -> Held:
     """Read what is held for a question that is being answered."""
-    return Held(row.account, Amount.read(row.rho, row.delta), row.period_name)
+    return Held(row.account, Amount.read(row.rho, row.delta, read_kind(row.counted)), row.period_name)
 
 
 def _row_of(table: sa.Table, values: Sequence[Any]) -> SimpleNamespace:

@@ -11,9 +11,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from unlisted.errors import LedgerError
-from unlisted.ledger.amounts import NOTHING, Amount
+from unlisted.ledger.amounts import NOTHING, Amount, nothing
 from unlisted.ledger.entries import FIRST, Entry
+from unlisted.ledger.policy import Policy
 from unlisted.ledger.terms import Terms, period_of
+from unlisted.noise.gaussian.accounting import read_kind
+from unlisted.privacy.accounting import ZCDP, Accounting
+
+DAY = len("2026-11-18")
+"""How many characters of a time name its day, in UTC."""
 
 ACCOUNT_FAILURES, DATASET_FAILURES = 3, 20
 """What is allowed unless the owner says otherwise. A ledger from before this was counted says nothing and is read
@@ -64,6 +70,12 @@ class AccountState:
     closed: bool = False
     failures: Failures = _OF_ACCOUNTS
 
+    @classmethod
+    def opened(cls, name: str, terms: Terms, failures: Failures) -> AccountState:
+        """Return where an account stands that was just opened."""
+        none = nothing(terms.accounting)
+        return cls(name, terms, used=none, reserved=none, period_used=none, failures=failures)
+
     @property
     def left(self) -> Amount:
         """What is left of the lifetime total."""
@@ -81,7 +93,9 @@ class AccountState:
 class DatasetState:
     """Where a data set stands, and the end of its chain.
 
-    `shares_source` says that another data set may be about the same source, which then has two budgets.
+    `shares_source` says that another data set may be about the same source, which then has two budgets. `kind`
+    says what it counts, and with it all its accounts. `policy` is what its owner lets be asked, and `day_used`
+    what the questions of the last day on which there were any could cost at most.
     """
 
     name: str
@@ -94,23 +108,50 @@ class DatasetState:
     reserved: Amount = NOTHING
     failures: Failures = _OF_DATASETS
     shares_source: bool = True
+    kind: str = ZCDP.name
+    policy: Policy | None = None
+    day_name: str | None = None
+    day_used: Amount = NOTHING
     last_number: int = 0
     last_hash: str = FIRST
     last_time: str = ""
+
+    @property
+    def accounting(self) -> Accounting:
+        """What the data set counts."""
+        return read_kind(self.kind)
 
     @property
     def left(self) -> Amount:
         """What is left of the total that all accounts share."""
         return self.total - self.used - self.reserved
 
+    def used_on(self, day: str) -> Amount:
+        """Return what the questions of a day, the last or a later one, could cost at most."""
+        return self.day_used if day == self.day_name else nothing(self.accounting)
+
 
 @dataclass(frozen=True)
 class Balance:
-    """Where an account stands at a moment: its own share, its period's, and the data set's."""
+    """Where an account stands at a moment: its own share, its period's, and the data set's.
+
+    `last` is what its last question could have cost at most, None before the first.
+    """
 
     account: AccountState
     dataset: DatasetState
     time: str
+    last: Amount | None = None
+
+    def _repr_html_(self) -> str:
+        from unlisted.ledger.display import balance_as_html  # noqa: PLC0415 - it knows balances
+
+        return balance_as_html(self)
+
+    @property
+    def more_like_last(self) -> int | None:
+        """How many more questions like the last one fit now; None before the first."""
+        return None if self.last is None else self.last.times_in(self.left)
 
     @property
     def period_name(self) -> str | None:
@@ -151,6 +192,12 @@ class State:
             return state._opened(entry)
         if entry.kind == "declared":
             return replace(state, dataset=replace(dataset, version=entry.body["version"]))
+        if entry.kind == "moved":
+            return replace(state, dataset=replace(dataset, source=entry.body["source"]))
+        if entry.kind == "ruled":
+            return replace(state, dataset=replace(dataset, policy=Policy.from_dict(entry.body["policy"])))
+        if entry.kind == "charged":
+            return state._charged(entry)
         if entry.kind == "reserved":
             return state._reserved(entry)
         if entry.kind in ("settled", "forfeited"):
@@ -168,11 +215,20 @@ class State:
     def _opened(self, entry: Entry) -> State:
         if entry.account is not None:
             failures = Failures(entry.body.get("failures", ACCOUNT_FAILURES))
-            return self._with_account(AccountState(entry.account, Terms(**entry.body["terms"]), failures=failures))
+            terms = Terms.from_dict(entry.body["terms"])
+            if terms.kind != self.dataset.kind:
+                raise LedgerError("The ledger opens an account of another kind than its data set's.")
+            return self._with_account(AccountState.opened(entry.account, terms, failures))
         body = entry.body
+        kind = body.get("kind", ZCDP.name)
+        none = nothing(read_kind(kind))
         dataset = replace(
             self.dataset,
-            total=entry.amount,
+            total=none + entry.amount,
+            used=none,
+            reserved=none,
+            day_used=none,
+            kind=kind,
             unit=body.get("unit"),
             adjacency=body.get("adjacency"),
             source=body.get("source"),
@@ -186,21 +242,25 @@ class State:
     def _reserved(self, entry: Entry) -> State:
         account = self.accounts[entry.account or ""]
         if self.is_frozen(account.name):
-            raise LedgerError("The ledger begins a question while failures have frozen it.")
+            raise LedgerError("The ledger begins a question although failures had frozen it.")
         period = account.terms.period
         name = None if period is None else period_of(period, datetime.fromisoformat(entry.time))
-        before = account.period_used if name == account.period_name else NOTHING
+        none = nothing(account.terms.accounting)
+        before = account.period_used if name == account.period_name else none
         account = replace(
             account,
             reserved=account.reserved + entry.amount,
             period_name=name,
-            period_used=before + entry.amount if period else NOTHING,
+            period_used=before + entry.amount if period else none,
             failures=replace(account.failures, open=account.failures.open + 1),
         )
+        day = entry.time[:DAY]
         # The first question fixes what the owner left open.
         dataset = replace(
             self.dataset,
             reserved=self.dataset.reserved + entry.amount,
+            day_name=day,
+            day_used=self.dataset.used_on(day) + entry.amount,
             unit=self.dataset.unit or entry.body.get("unit"),
             adjacency=self.dataset.adjacency or entry.body.get("adjacency"),
             source=self.dataset.source or entry.body.get("source"),
@@ -208,6 +268,19 @@ class State:
         )
         held = {**self.held, entry.number: Held(account.name, entry.amount, name)}
         return replace(self, dataset=dataset, accounts={**self.accounts, account.name: account}, held=held)
+
+    def _charged(self, entry: Entry) -> State:
+        """Take a loss out that was booked by hand: it is a fact, also where it is more than what was left."""
+        dataset = replace(self.dataset, used=self.dataset.used + entry.amount)
+        state = replace(self, dataset=dataset)
+        if entry.account is None:
+            return state
+        account = self.accounts[entry.account]
+        period = account.terms.period
+        name = None if period is None else period_of(period, datetime.fromisoformat(entry.time))
+        before = account.period_used if name == account.period_name else nothing(account.terms.accounting)
+        changed = {} if period is None else {"period_name": name, "period_used": before + entry.amount}
+        return state._with_account(replace(account, used=account.used + entry.amount, **changed))  # type: ignore[arg-type]
 
     def _ended(self, entry: Entry) -> State:
         held = self.held.get(entry.reservation or 0)
@@ -245,7 +318,7 @@ class State:
         """Return whether the end of a question counts as a failure; refuse one that cannot have been written."""
         if entry.kind == "settled":
             if self.is_frozen(account):
-                raise LedgerError("The ledger answers a question while failures have frozen it.")
+                raise LedgerError("The ledger answers a question although failures had frozen it.")
             return False
         if "failure" not in entry.body:  # from before failures were counted
             return False

@@ -7,6 +7,7 @@ PostgreSQL locks the data set's row instead (`ledger.py`), and synchronous commi
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Iterator
@@ -54,6 +55,8 @@ class Store:
         self._writers = threading.Lock()
         if (read_only or not create) and self.is_sqlite and not Path(_sqlite_file(self._url)).exists():
             raise _no_ledger(self._url)
+        if self.is_sqlite and not read_only:
+            _make_private(Path(_sqlite_file(self._url)))
         self._engine = self._connect(_read_only_url(self._url) if read_only and self.is_sqlite else self._url)
         try:
             self._bring_up_to_date(url, create=create)
@@ -217,6 +220,13 @@ def _require_known(connection: Connection) -> set[str]:
     if done - newest_known():
         raise LedgerError("The ledger was written by a newer version of unlisted. Upgrade to use it.")
     return done
+
+
+def _make_private(file: Path) -> None:
+    """Make a file that is not there yet so that only its owner can read it: it holds answers and a signing key."""
+    with contextlib.suppress(OSError):
+        # What is there keeps its mode, which its owner may have chosen; SQLite says what it cannot open.
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _no_ledger(url: sa.URL) -> InvalidArgumentError:

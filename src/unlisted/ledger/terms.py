@@ -8,6 +8,7 @@ machine's clock.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -16,9 +17,14 @@ from typing import Any, Literal, get_args
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.ledger.amounts import Amount
-from unlisted.privacy.convert import rho_cks_down
+from unlisted.noise.gaussian.accounting import GAUSSIAN, read_kind
+from unlisted.privacy.accounting import ZCDP, Accounting
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import Number, failure_probability, positive, whole
+from unlisted.privacy.rounding import round_down
+
+_DIGITS = 10
+"""So many digits has the loss that an ε becomes, rounded down: short enough to be read."""
 
 Period = Literal["day", "week", "month", "year"]
 
@@ -43,7 +49,20 @@ def read_period(value: str | None) -> Period | None:
 
 @dataclass(frozen=True, init=False)
 class ResultsBudget:
-    """A budget said as the survey does: k* results at an ε each, and ℓ* questions at a δ each."""
+    """A budget said as the survey does: k* results at an ε each, and ℓ* questions at a δ each.
+
+    Args:
+        results: k*, how many results all questions together may return.
+        questions: ℓ*, how many questions there may be.
+        epsilon: ε of one result.
+        delta: δ of one question.
+
+    Examples:
+        >>> ul.ResultsBudget(results=100, questions=10, epsilon="0.1", delta=1e-9).results
+        100
+
+    Theorem: k* results cost k*·ε²/8 of ρ (`mechanisms/pay_what_you_get.md`).
+    """
 
     results: int
     questions: int
@@ -56,86 +75,137 @@ class ResultsBudget:
         object.__setattr__(self, "epsilon", positive("epsilon", epsilon))
         object.__setattr__(self, "delta", failure_probability("delta", delta))
 
-    @property
-    def amount(self) -> Amount:
-        """k*·ε²/8 of ρ and ℓ*·δ of δ."""
-        return Amount.allowance(self.results * self.epsilon**2 / 8, min(Fraction(1), self.questions * self.delta))
+    def amount(self, accounting: Accounting) -> Amount:
+        """Return the loss of k* draws, and ℓ*·δ of δ."""
+        delta = min(Fraction(1), self.questions * self.delta)
+        return Amount.allowance(self.results * accounting.draw_up(self.epsilon), delta, accounting)
 
 
 AnyBudget = Budget | ResultsBudget
 
 
-def amount_of(budget: AnyBudget) -> Amount:
-    """Return a budget as an amount, rounded down. A ledger counts in ρ: one in ε is refused, with the way out."""
+def accounting_of(kind: str | None, budget: AnyBudget) -> Accounting:
+    """Return what is counted: what is said, else μ² for a budget in μ², and ρ for any other."""
+    if kind is not None:
+        return read_kind(kind)
+    return GAUSSIAN if isinstance(budget, Budget) and budget.mu_squared is not None else ZCDP
+
+
+def amount_of(budget: AnyBudget, accounting: Accounting = ZCDP) -> Amount:
+    """Return a budget as an amount of what is counted, rounded down.
+
+    One in (ε, δ) becomes the largest loss that is (ε, δ)-DP: half of δ is for thresholds, half for the conversion.
+    """
     if isinstance(budget, ResultsBudget):
-        return budget.amount
+        return budget.amount(accounting)
     if not isinstance(budget, Budget):
-        raise InvalidArgumentError("budget", budget, "a budget such as ul.Budget(rho=0.5, delta=1e-6)")
-    if budget.rho is not None:
-        return Amount.allowance(budget.rho, budget.delta)
-    half = budget.delta / 2
-    rho = float(rho_cks_down(budget.epsilon or 0, half))
+        raise InvalidArgumentError("budget", budget, "a budget such as ul.Budget(epsilon=1, delta=1e-6)")
+    if budget.epsilon is not None:
+        half = budget.delta / 2
+        in_total = round_down(accounting.loss_down(budget.epsilon, half), _DIGITS)
+        return _some(budget, Amount.allowance(in_total, half, accounting))
+    loss: Fraction | None = getattr(budget, accounting.option)
+    if loss is not None:
+        return _some(budget, Amount.allowance(loss, budget.delta, accounting))
+    other = "mu_squared" if budget.rho is None else "rho"
     raise InvalidArgumentError(
         "budget",
-        f"epsilon = {float(budget.epsilon or 0):g}",
-        "given in rho",
-        f"An account adds up ρ and δ. For this ε and δ say rho={rho:.4g}, delta={float(half):.4g} (in a shell "
-        f"--rho {rho:.4g} --delta {float(half):.4g}): half of δ for thresholds, half for the conversion.",
+        f"{other} = {float(getattr(budget, other)):g}",
+        f"given in epsilon or {accounting.option}",
+        f"An account of kind {accounting.name!r} adds up {accounting.symbol} and δ.",
     )
+
+
+def _some(budget: Budget, amount: Amount) -> Amount:
+    """Refuse a budget of which nothing is left when it is rounded down: no question would ever fit."""
+    if amount.loss > 0:
+        return amount
+    said = {name: getattr(budget, name) for name in ("epsilon", "rho", "mu_squared")}
+    name, value = next((name, value) for name, value in said.items() if value is not None)
+    raise InvalidArgumentError(name, float(value), f"large enough for some {amount.accounting.symbol}")
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What one account may spend: in its whole life, and in each period if it has one."""
+    """What one account may spend: in its whole life, and in each period if it has one. Losses are exact texts."""
 
-    rho: str
+    loss: str
     delta: str
     period: Period | None = None
-    period_rho: str | None = None
+    period_loss: str | None = None
     period_delta: str | None = None
     result_epsilon: str | None = None
     question_delta: str | None = None
+    kind: str = ZCDP.name
 
     @classmethod
-    def of(cls, budget: AnyBudget, period: str | None = None, period_budget: AnyBudget | None = None) -> Terms:
+    def of(
+        cls,
+        budget: AnyBudget,
+        period: str | None = None,
+        period_budget: AnyBudget | None = None,
+        accounting: Accounting = ZCDP,
+    ) -> Terms:
         """Read the terms as a caller says them."""
-        kind = read_period(period)
-        if (kind is None) != (period_budget is None):
+        each = read_period(period)
+        if (each is None) != (period_budget is None):
             raise InvalidArgumentError("period", period, "given together with an allowance for each period")
-        rho, delta = amount_of(budget).texts
-        each_rho, each_delta = (None, None) if period_budget is None else amount_of(period_budget).texts
+        loss, delta = amount_of(budget, accounting).texts
+        each_loss, each_delta = None, None
+        if period_budget is not None:
+            each_loss, each_delta = amount_of(period_budget, accounting).texts
         said = budget if isinstance(budget, ResultsBudget) else None
         return cls(
-            rho,
+            loss,
             delta,
-            kind,
-            each_rho,
+            each,
+            each_loss,
             each_delta,
             None if said is None else str(said.epsilon),
             None if said is None else str(said.delta),
+            accounting.name,
         )
+
+    @cached_property
+    def accounting(self) -> Accounting:
+        """What the account counts."""
+        return read_kind(self.kind)
 
     @cached_property
     def total(self) -> Amount:
         """The lifetime total."""
-        return Amount.read(self.rho, self.delta)
+        return Amount.read(self.loss, self.delta, self.accounting)
 
     @cached_property
     def allowance(self) -> Amount | None:
         """What each period allows, if there are periods."""
-        if self.period_rho is None or self.period_delta is None:
+        if self.period_loss is None or self.period_delta is None:
             return None
-        return Amount.read(self.period_rho, self.period_delta)
+        return Amount.read(self.period_loss, self.period_delta, self.accounting)
 
     def __str__(self) -> str:
         """Say the terms in words that fit a program and a shell."""
-        each = f", rho {self.period_rho} and delta {self.period_delta} each {self.period}" if self.period else ""
-        priced = ""
+        counted = self.accounting.option
+        each, priced = "", ""
+        if self.period:
+            each = f", {counted} {self.period_loss} and delta {self.period_delta} each {self.period}"
         if self.result_epsilon is not None and self.question_delta is not None:
             epsilon, delta = float(Fraction(self.result_epsilon)), float(Fraction(self.question_delta))
             priced = f", at epsilon {epsilon:g} a result and delta {delta:g} a question"
-        return f"rho {self.rho} and delta {self.delta}{each}{priced}"
+        return f"{counted} {self.loss} and delta {self.delta}{each}{priced}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the terms as plain values, for the store and the chain."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        """Return the terms as plain values, for the store and the chain; of the kind that was first, no name."""
+        counted = self.accounting.option
+        named = {"loss": counted, "period_loss": f"period_{counted}"}
+        said = {named.get(name, name): value for name, value in asdict(self).items() if value is not None}
+        return said if self.kind != ZCDP.name else {name: value for name, value in said.items() if name != "kind"}
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Terms:
+        """Read what `as_dict` returned, in any version."""
+        if not isinstance(said, Mapping):
+            raise TypeError("The terms of an account are names and values.")
+        counted = read_kind(said.get("kind", ZCDP.name)).option
+        named = {counted: "loss", f"period_{counted}": "period_loss"}
+        return cls(**{named.get(name, name): value for name, value in said.items()})

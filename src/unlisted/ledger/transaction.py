@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from unlisted.errors import LedgerError
-from unlisted.ledger.amounts import NOTHING, Amount
+from unlisted.ledger.amounts import Amount, nothing
 from unlisted.ledger.entries import Entry, Kind, canonical
 from unlisted.ledger.schema import accounts, datasets, entries, questions
 from unlisted.ledger.state import AccountState, DatasetState, Failures, State
@@ -69,6 +69,7 @@ class Change:
     state: State
     entries: list[Entry] = field(default_factory=list)
     questions: list[Write] = field(default_factory=list)
+    by: str | None = None
 
     def account(self, name: str) -> AccountState:
         """Return where an account stands now."""
@@ -80,11 +81,12 @@ class Change:
         *,
         account: str | None = None,
         reservation: int | None = None,
-        amount: Amount = NOTHING,
+        amount: Amount | None = None,
         body: dict[str, Any] | None = None,
     ) -> Entry:
-        """Add an entry at the end of the chain."""
+        """Add an entry at the end of the chain, with whoever does it, if that is known."""
         dataset = self.state.dataset
+        said = {} if self.by is None else {"by": self.by}
         entry = Entry(
             dataset=dataset.name,
             number=dataset.last_number + 1,
@@ -92,8 +94,8 @@ class Change:
             time=self.now(dataset.last_time),
             account=account,
             reservation=reservation,
-            amount=amount,
-            body=body or {},
+            amount=nothing(dataset.accounting) if amount is None else amount,
+            body={**(body or {}), **said},
             previous=dataset.last_hash,
         )
         self.state = self.state.after(entry)
@@ -147,11 +149,16 @@ def _written_dataset(state: DatasetState, *, new: bool) -> Write:
         "adjacency": state.adjacency,
         "source": state.source,
         "version": state.version,
+        "kind": state.kind,
         **_amount("", state.total),
         **_amount("_used", state.used),
         **_amount("_reserved", state.reserved),
         **_failures(state.failures),
         "shares_source": state.shares_source,
+        "policy": None if state.policy is None else canonical(state.policy.as_dict()),
+        "day_name": state.day_name,
+        "day_rho": state.day_used.texts[0],
+        "day_delta": state.day_used.texts[1],
         "last_number": state.last_number,
         "last_hash": state.last_hash,
         "last_time": state.last_time,
@@ -220,7 +227,7 @@ def write(connection: Connection, rows: Sequence[Write]) -> None:
     else:
         changed = _write_in_turn(connection, _by_shape(rows))
     if changed != sum(bool(row.found_by) for row in rows):
-        raise RowChangedError("The ledger changed meanwhile: a row is not as it was. Nothing was written.")
+        raise RowChangedError("The ledger changed in the meantime. Nothing was written.")
 
 
 def _by_shape(rows: Iterable[Write]) -> dict[_Shape, list[Write]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -14,22 +14,40 @@ from sqlalchemy import Connection
 from unlisted.errors import LedgerError
 from unlisted.ledger import rows
 from unlisted.ledger.entries import FIRST, Entry
+from unlisted.ledger.key_chain import wrong_with_keys
 from unlisted.ledger.ledger import Ledger
+from unlisted.ledger.restoring import is_booked, lost_of_export, read_export
 from unlisted.ledger.schema import datasets, questions
+from unlisted.ledger.signing import is_signed, public_keys, wrong_with
 from unlisted.ledger.state import DatasetState, State
 from unlisted.ledger.transaction import key_digest
 
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-def verify(ledger: Ledger, receipts: Iterable[Mapping[str, Any]] = ()) -> list[str]:
+
+def verify(
+    ledger: Ledger, receipts: Iterable[Mapping[str, Any]] = (), export: Iterable[str] | None = None
+) -> list[str]:
     """Return everything that is wrong with a ledger; an empty list means that it adds up.
 
-    A receipt carries the hash of its entry: one that the chain does not hold shows that the ledger was cut short
-    or restored from an older copy.
+    A receipt carries the hash of its entry, and an export holds all entries: what the chain does not hold shows
+    that the ledger was cut short or restored from an older copy. Once its cost is booked, all is well again.
     """
     with ledger.store.reading() as connection:
         names = connection.execute(sa.select(datasets.c.name).order_by(datasets.c.name)).scalars().all()
         problems = [f"data set {name!r}: {found}" for name in names for found in _dataset(connection, name)]
-        return problems + [found for receipt in receipts for found in _receipt(connection, receipt)]
+        problems += wrong_with_keys(connection)
+        keys = public_keys(connection) if (listed := list(receipts)) else []
+        problems += [found for receipt in listed for found in _receipt(connection, receipt, keys)]
+    if export is None:
+        return problems
+    lost = lost_of_export(ledger, *read_export(export))
+    problems += [
+        f"entry {number} of data set {dataset!r} is in the export and not in the ledger: cut or restored"
+        for dataset, number, _ in lost.entries
+    ]
+    return problems + [f"{one}, is in the export and not in the ledger" for one in lost.keys]
 
 
 def entry_named_by(receipt: Mapping[str, Any]) -> tuple[str, int, str] | None:
@@ -58,6 +76,7 @@ def _dataset(connection: Connection, name: str) -> list[str]:
             for account in sorted(cached.keys() | state.accounts.keys())
             if cached.get(account) != state.accounts.get(account)
         ]
+        problems += _overspent(state.dataset)
         return problems + _questions(connection, state, asked)
     except (_BrokenChainError, LedgerError) as broken:
         return [str(broken)]
@@ -82,7 +101,7 @@ class _Asked:
 def _questions(connection: Connection, state: State, asked: dict[int, _Asked]) -> list[str]:
     """Compare what the store keeps of each reservation with what the entries say of it."""
     problems = []
-    query = sa.select(questions).where(questions.c.dataset == state.dataset.name)
+    query = rows.HELD_QUESTIONS.where(questions.c.dataset == state.dataset.name)
     with connection.execute(query, execution_options={"yield_per": 1_000}) as kept_rows:
         for row in kept_rows:
             number = row.reservation
@@ -135,15 +154,32 @@ def _require_not_overspent(state: State, entry: Entry) -> None:
         (f"the share of account {account.name!r}", account.left),
         (f"the allowance of account {account.name!r}", account.left_in_period(account.period_name)),
     ):
-        if left is not None and min(left.rho, left.delta) < 0:
+        if left is not None and min(left.loss, left.delta) < 0:
             raise _BrokenChainError(f"entry {entry.number} spends more than {whose}")
 
 
-def _receipt(connection: Connection, receipt: Mapping[str, Any]) -> list[str]:
+def _overspent(dataset: DatasetState) -> list[str]:
+    """Say that losses which were booked later made it more than the total: then the guarantee was not kept."""
+    if min(dataset.left.loss, dataset.left.delta) >= 0:
+        return []
+    (used, used_delta), (total, delta) = (dataset.used + dataset.reserved).exact, dataset.total.exact
+    symbol = dataset.accounting.symbol
+    return [
+        f"more was spent than its total: {symbol} = {float(used):.6g} and δ = {float(used_delta):.6g} of "
+        f"{float(total):.6g} and {float(delta):.6g}"
+    ]
+
+
+def _receipt(connection: Connection, receipt: Mapping[str, Any], keys: Sequence[Ed25519PublicKey]) -> list[str]:
     named = entry_named_by(receipt)
     if named is None:
         return ["a receipt names no entry of a ledger"]
     dataset, entry, digest = named
+    wrong = wrong_with(receipt, keys) if is_signed(receipt) else None
+    if wrong is not None:
+        return [f"the receipt of entry {entry} of data set {dataset!r}: {wrong}"]
+    if is_booked(connection, dataset, digest):
+        return []
     if 0 < entry < 2**63 and rows.read_hash(connection, dataset, entry) == digest:
         return []
     return [f"entry {entry} of data set {dataset!r} is not what its receipt says: cut or restored"]

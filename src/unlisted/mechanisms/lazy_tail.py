@@ -1,7 +1,7 @@
 """The same answer without naming the labels that stay hidden. The proof is in lazy_tail.md.
 
 For each small count c, with n labels, the number that pass is Binomial(n, P[Z > threshold - c]), which ones is a
-uniform subset, and each has noise conditioned on having passed. Where labels flip a coin for their threshold, how
+uniform subset, and each has noise conditioned on having passed. Where a threshold is randomized, how
 many of those that passed have which side of it is drawn first.
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from unlisted.counts.bounded_counts import add_noise
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.boundary_coin import COIN_BITS, Boundary
+from unlisted.mechanisms.randomized_threshold import SHARE_BITS, RandomizedThreshold
 from unlisted.noise.bernoulli import Bounds, bernoulli_many, binomial, ratio, subset
 from unlisted.noise.bits import Bits
 from unlisted.noise.law import ExactLaw
@@ -30,7 +30,7 @@ Numbers = NDArray[np.int64]
 
 
 class Lifts(NamedTuple):
-    """One side of a label's coin: the noise it uses there, and the least of it that lifts the label."""
+    """One side of a label's Bernoulli draw: the noise it uses there, and the least of it that lifts the label."""
 
     law: ExactLaw
     least: int
@@ -41,7 +41,7 @@ class Lifts(NamedTuple):
         return self.law.tail_bounds(self.least)
 
 
-def release_lazily(profile: CountProfile, boundary: Boundary, bits: Bits) -> tuple[pa.Array, Numbers]:
+def release_lazily(profile: CountProfile, boundary: RandomizedThreshold, bits: Bits) -> tuple[pa.Array, Numbers]:
     """Return labels and noisy counts above a threshold, in no particular order."""
     law = boundary.law
     if not isinstance(law, ExactLaw):
@@ -63,7 +63,7 @@ def lift_unnamed(
 ) -> tuple[Numbers, Numbers, Numbers]:
     """Draw, for so many labels of each small count, who is lifted (by rank) and with which noise.
 
-    `sides` says for a count what lifts a label of it, usually and, `lowered` of 2^64 times, if its coin fell well.
+    `sides` says for a count what lifts a label of it, usually and, `lowered` of 2^64 times, if its draw succeeded.
     """
     counts, ranks, noise = ([np.zeros(0, dtype=np.int64)] for _ in range(3))
     for count, labels in sorted(small.items()):
@@ -74,16 +74,16 @@ def lift_unnamed(
             counts.append(np.full(lifted, count, dtype=np.int64))
             ranks.append(subset(labels, lifted, bits))
             if lowered:
-                fell_well = ratio(_part(lowered, other.chance), whole)
-                noise.append(_noise_by_coin(lifted, usual, other, fell_well, bits))
+                succeeded = ratio(_part(lowered, other.chance), whole)
+                noise.append(_noise_by_draw(lifted, usual, other, succeeded, bits))
             else:
                 noise.append(usual.law.sample_at_least(usual.least, lifted, bits))
     return np.concatenate(counts), np.concatenate(ranks), np.concatenate(noise)
 
 
-def _noise_by_coin(lifted: int, usual: Lifts, other: Lifts, fell_well: Bounds, bits: Bits) -> Numbers:
+def _noise_by_draw(lifted: int, usual: Lifts, other: Lifts, succeeded: Bounds, bits: Bits) -> Numbers:
     """Draw the noise of so many labels that were lifted, each of which has the other side with this chance."""
-    well = subset(lifted, bernoulli_many(fell_well, lifted, bits), bits)
+    well = subset(lifted, bernoulli_many(succeeded, lifted, bits), bits)
     drawn = np.empty(lifted, dtype=np.int64)
     drawn[well] = other.law.sample_at_least(other.least, len(well), bits)
     rest = np.setdiff1d(np.arange(lifted), well)
@@ -93,7 +93,7 @@ def _noise_by_coin(lifted: int, usual: Lifts, other: Lifts, fell_well: Bounds, b
 
 def _mean(lowered: int, usual: Bounds, other: Bounds) -> Bounds:
     """Return the chance of one of two events, the second taken so many of 2^64 times."""
-    first, second = _part((1 << COIN_BITS) - lowered, usual), _part(lowered, other)
+    first, second = _part((1 << SHARE_BITS) - lowered, usual), _part(lowered, other)
 
     def bounds(precision: int) -> tuple[int, int]:
         (low, high), (more_low, more_high) = first(precision), second(precision)
@@ -107,6 +107,6 @@ def _part(times: int, chance: Bounds) -> Bounds:
 
     def bounds(precision: int) -> tuple[int, int]:
         low, high = chance(precision)
-        return times * low >> COIN_BITS, -(-times * high >> COIN_BITS)
+        return times * low >> SHARE_BITS, -(-times * high >> SHARE_BITS)
 
     return bounds

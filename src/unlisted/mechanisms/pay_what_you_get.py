@@ -26,6 +26,17 @@ class PayWhatYouGet:
     Guarantees: all answers together are within the total, however they were chosen. A question reserves its
     ceiling before anything is drawn; afterwards the draws it did not make come back. ⊥ is a draw; δ never comes
     back; a question that fails after its reservation keeps it.
+
+    Args:
+        total: all that may be spent.
+        adjacency: "add_remove" or "replace".
+
+    Examples:
+        >>> budget = ul.PayWhatYouGet.of(results=10, questions=2, epsilon="0.5", delta=1e-8)
+        >>> budget.left.rho
+        Fraction(5, 16)
+
+    Theorem: Algorithm 4 of the survey, a privacy filter (`mechanisms/pay_what_you_get.md`).
     """
 
     total: Guarantee
@@ -37,7 +48,14 @@ class PayWhatYouGet:
 
     @classmethod
     def of(cls, *, results: int, questions: int, epsilon: Number, delta: Number) -> PayWhatYouGet:
-        """Say the budget as the survey does: so many results and so many questions, at an ε and a δ each."""
+        """Say the budget as the survey does: so many results and so many questions, at an ε and a δ each.
+
+        Args:
+            results: how many results may be drawn in all (k*).
+            questions: how many questions may be asked (ℓ*).
+            epsilon: the ε of each draw.
+            delta: the δ of each question.
+        """
         rho = whole("results", results) * positive("epsilon", epsilon) ** 2 / 8
         failures = whole("questions", questions) * failure_probability("delta", delta)
         return cls(Guarantee(rho, min(Fraction(1), failures)))
@@ -55,7 +73,13 @@ class PayWhatYouGet:
         return self.budget.left
 
     def release(self, question: TopK, counts: BoundedCounts, bits: Bits | None = None) -> Answer:
-        """Answer one question, or refuse it at no cost because it might not fit."""
+        """Answer one question, or refuse it at no cost because it might not fit.
+
+        Args:
+            question: the ranking that is asked for.
+            counts: the counts to rank.
+            bits: randomness for tests; otherwise a fresh key is used.
+        """
         asked = question.ranking.sensitivity.adjacency
         if asked != self.adjacency:
             # Prices for different neighbours add up to a promise for neither.

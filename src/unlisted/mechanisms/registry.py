@@ -14,9 +14,12 @@ from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
 from unlisted.mechanisms.partition_selection.rounds import LabelSelection
 from unlisted.mechanisms.partition_selection.then_count import FindThenCount, FoundTop
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
+from unlisted.mechanisms.partition_selection.then_sum import FindThenSum
+from unlisted.mechanisms.partition_selection.with_totals import FoundWithTotals
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import TopK
+from unlisted.mechanisms.totals.total import DistinctTotal, UserTotal
 from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 
 MECHANISMS: tuple[type[Mechanism[Any]], ...] = (
@@ -29,5 +32,9 @@ MECHANISMS: tuple[type[Mechanism[Any]], ...] = (
     LabelSelection,
     LabelRanking,
     FindThenCount,
+    FoundWithTotals,
+    FindThenSum,
     FoundTop,
+    UserTotal,
+    DistinctTotal,
 )

@@ -1,7 +1,7 @@
 """Algorithm 1: noise on every positive count, and a threshold. The proof is in threshold_histogram.md.
 
 The lowest whole threshold inside a budget leaves some δ over, up to a factor of e^(1/b) with Laplace noise. With a
-coin (`lowered`) each label has a threshold one lower as often as that δ allows.
+Bernoulli draw (`lowered`) each label has a threshold one lower as often as that δ allows.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.boundary_coin import (
-    COIN_BITS,
-    Boundary,
+from unlisted.mechanisms.lazy_tail import SELDOM, release_lazily
+from unlisted.mechanisms.mechanism import Accuracy, AllCounts, Answer, Description, Interval, Mechanism, all_needed
+from unlisted.mechanisms.randomized_threshold import (
+    SHARE_BITS,
+    RandomizedThreshold,
     mixed_chance,
     most_lowered_inside,
-    require_coin,
+    require_share,
     said_beside,
     share_of,
 )
-from unlisted.mechanisms.lazy_tail import SELDOM, release_lazily
-from unlisted.mechanisms.mechanism import Accuracy, AllCounts, Answer, Description, Interval, Mechanism, all_needed
-from unlisted.mechanisms.sparse_histogram import escape_about, sparse_delta_about, sparse_delta_up
+from unlisted.mechanisms.sparse_histogram import failure_about, sparse_delta_about, sparse_delta_up
 from unlisted.noise.bits import Bits, fresh_bits
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.intervals import given_shown
 from unlisted.noise.law import Law
-from unlisted.noise.on_counts import Noise, families, noise_price, with_escape
+from unlisted.noise.on_counts import Noise, families, noise_mu_squared, noise_price, with_failure
 from unlisted.privacy.calibrate import Calibrated, calibrate
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
@@ -41,7 +41,7 @@ from unlisted.privacy.rounding import any_of_up
 from unlisted.privacy.sensitivity import Sensitivity
 
 _COSTLY_STEPS = 16
-"""How finely the share of coins is searched where each look takes milliseconds."""
+"""How finely the share of Bernoulli draws is searched where each look takes milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,23 @@ class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
     Guarantees: (ρ, δ) of `guarantee()` for neighbours as `sensitivity` declares, with any law. Rows come in the
     order of noisy count and label. Labels nobody has are never released. Edge cases: no counts, no rows; a count
     near the largest whole number saturates. With `at_epsilon` and Gaussian noise the guarantee also says the δ of
-    the whole at that ε (`sparse_histogram.md`). `lowered` of 2^64 labels, each by a coin of its own that nobody
+    the whole at that ε (`sparse_histogram.md`). `lowered` of 2^64 labels, each by a draw of its own that nobody
     sees, have a threshold that is one lower.
+
+    Args:
+        law: the noise on every count.
+        threshold: T; what is not above it is not shown.
+        sensitivity: what one user can change.
+        minimum_count: smaller counts were cut off before.
+        at_epsilon: the ε at which the δ of the whole is stated.
+        lowered: of 2^64 labels, how many have a threshold that is one lower.
+
+    Examples:
+        >>> found = ul.ThresholdHistogram.for_budget(ul.Budget(epsilon=1, delta=1e-8), ul.Sensitivity(1))
+        >>> found.mechanism.threshold
+        19
+
+    Theorem: Algorithm 1 of the survey (`mechanisms/threshold_histogram.md`).
     """
 
     notation: ClassVar = Notation(
@@ -73,7 +88,7 @@ class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
         whole("minimum_count", self.minimum_count)
         if whole("threshold", self.threshold) < self.lowest_threshold:
             raise InvalidArgumentError("threshold", self.threshold, f"{self.lowest_threshold} or above")
-        require_coin(self.lowered, can_lower=self.threshold > self.lowest_threshold)
+        require_share(self.lowered, can_lower=self.threshold > self.lowest_threshold)
 
     @classmethod
     def for_budget(
@@ -89,25 +104,34 @@ class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
 
         A budget in (ε, δ) that is spent at once needs no way through ρ. One that is paid from an account, which
         counts ρ, should say `one_shot=False`: the lower threshold would cost more ρ.
+
+        Args:
+            budget: what the release may cost.
+            sensitivity: how much one user can change.
+            noise: "laplace", "gaussian", or "auto" for the one with the lower threshold.
+            minimum_count: smaller counts were left out before.
+            one_shot: whether the budget is spent at once, and not from an account.
         """
         at = budget.epsilon if one_shot else None
         build = families(noise, lambda law, threshold: cls(law, threshold, sensitivity, minimum_count, at))
         return calibrate(budget, build)
 
-    def with_coin(self, budget: Budget) -> ThresholdHistogram:
+    def with_randomized_threshold(self, budget: Budget) -> ThresholdHistogram:
         """Return the same with a threshold one lower for as many labels as the budget leaves room for."""
         if self.threshold == self.lowest_threshold:
             return self
 
         def allows(lowered: int) -> bool:
-            return budget.allows(replace(self, lowered=lowered).guarantee())
+            return budget.allows(replace(self, lowered=lowered).full_guarantee())
 
-        return replace(self, lowered=most_lowered_inside(allows, _COSTLY_STEPS if self.knows_delta else COIN_BITS))
+        return replace(
+            self, lowered=most_lowered_inside(allows, _COSTLY_STEPS if self.knows_delta else SHARE_BITS)
+        )
 
     @property
     def mean_threshold(self) -> Fraction:
-        """The threshold's mean over the coin."""
-        return self.threshold - Fraction(self.lowered, 1 << COIN_BITS)
+        """The threshold's mean over the Bernoulli draw."""
+        return self.threshold - Fraction(self.lowered, 1 << SHARE_BITS)
 
     @property
     def lowest_threshold(self) -> int:
@@ -129,9 +153,14 @@ class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
         items = self.sensitivity.require_items("A histogram")
         return noise_price(self.law, self.sensitivity.sides * items, self.sensitivity.count)
 
-    def escape(self) -> Fraction:
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002
+        """Return the μ² of the labels that both neighbours have."""
+        items = self.sensitivity.require_items("A histogram")
+        return noise_mu_squared(self.law, self.sensitivity.sides * items, self.sensitivity.count)
+
+    def failure(self) -> Fraction:
         """Bound from above the chance that a label only one neighbour has is released."""
-        return any_of_up(self._one_escape(), self.sensitivity.require_items("A histogram"))
+        return any_of_up(self._one_failure(), self.sensitivity.require_items("A histogram"))
 
     @property
     def knows_delta(self) -> bool:
@@ -140,19 +169,19 @@ class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
 
     def delta_at(self, epsilon: Fraction) -> Fraction:
         """Bound from above the δ of the whole mechanism at ε."""
-        return sparse_delta_up(self._gaussian(), self._one_escape(), self.sensitivity, epsilon)
+        return sparse_delta_up(self._gaussian(), self._one_failure(), self.sensitivity, epsilon)
 
     def delta_about(self, epsilon: float) -> float:
         """Return about that δ, in floating point."""
         return sparse_delta_about(self._gaussian(), self._beyond, self.sensitivity, epsilon)
 
-    def escape_about(self) -> float:
-        """Return about the chance to escape, in floating point."""
-        return escape_about(self._gaussian(), self._beyond, self.sensitivity)
+    def failure_about(self) -> float:
+        """Return about the probability of the failure event, in floating point."""
+        return failure_about(self._gaussian(), self._beyond, self.sensitivity)
 
     def guarantee(self) -> Guarantee:
         """Return the ceiling of what a release costs; it is also what each one costs."""
-        promised = with_escape(self.price(), self.escape())
+        promised = with_failure(self.price(), self.failure())
         if self.at_epsilon is None or not self.knows_delta:
             return promised
         return replace(promised, direct=EpsilonDelta(self.at_epsilon, self.delta_at(self.at_epsilon)))
@@ -162,8 +191,8 @@ class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
             raise InvalidArgumentError("law", self.law, "discrete Gaussian, to know its δ at an ε")
         return self.law
 
-    def _one_escape(self) -> Fraction:
-        """Bound from above the chance that one label of a lone user is released, on the mean over its coin."""
+    def _one_failure(self) -> Fraction:
+        """Bound from above the chance that one label of a lone user is released, on the mean over its draw."""
         higher = self.law.tail(self._beyond)
         return mixed_chance(self.lowered, higher, self.law.tail(self._beyond - 1)) if self.lowered else higher
 
@@ -179,7 +208,7 @@ class ThresholdHistogram(Mechanism[BoundedCounts | CountProfile]):
         complete.require(self.sensitivity, self.minimum_count)
         if complete.fetched is not None or (isinstance(counts, CountProfile) and counts.fetched is not None):
             raise InvalidCountsError("A histogram needs all counts. From the largest ones only, use TopHistogram.")
-        boundary = Boundary(self.law, self.threshold, self.lowered)
+        boundary = RandomizedThreshold(self.law, self.threshold, self.lowered)
         if isinstance(counts, CountProfile):
             return Answer.by_count(*release_lazily(counts, boundary, bits), self.guarantee())
         passed, noisy = boundary.passing(counts.counts, bits)

@@ -12,14 +12,6 @@ from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts, Ties
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.boundary_coin import (
-    Boundary,
-    mixed_chance,
-    most_lowered_inside,
-    require_coin,
-    said_beside,
-    share_of,
-)
 from unlisted.mechanisms.lazy_tail import release_lazily
 from unlisted.mechanisms.mechanism import (
     Accuracy,
@@ -30,9 +22,17 @@ from unlisted.mechanisms.mechanism import (
     Mechanism,
     all_needed,
 )
+from unlisted.mechanisms.randomized_threshold import (
+    RandomizedThreshold,
+    mixed_chance,
+    most_lowered_inside,
+    require_share,
+    said_beside,
+    share_of,
+)
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.intervals import given_shown
-from unlisted.noise.on_counts import Noise, OurLaw, families, noise_price, with_escape
+from unlisted.noise.on_counts import Noise, OurLaw, families, noise_mu_squared, noise_price, with_failure
 from unlisted.privacy.calibrate import Calibrated, calibrate
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Budget, Guarantee
@@ -40,7 +40,7 @@ from unlisted.privacy.numbers import whole
 from unlisted.privacy.sensitivity import Sensitivity
 
 _COSTLY_STEPS = 16
-"""How finely the share of coins is searched: each look takes milliseconds."""
+"""How finely the share of Bernoulli draws is searched: each look takes milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,22 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
 
     Guarantees: (ρ, δ) of `guarantee()`. The noisy threshold itself is released beside the rows at no charge.
     Edge cases: fewer than k̄ + 1 rows are legal and look like any other input; the missing count is 0 (or one below
-    what a `HAVING` cut off). `lowered` of 2^64 labels, each by a coin of its own, have a threshold one lower.
+    what a `HAVING` cut off). `lowered` of 2^64 labels, each by a draw of its own, have a threshold one lower.
+
+    Args:
+        law: the noise on every count and on the threshold.
+        threshold: how far above the first count that was left out a noisy count must be.
+        fetched: k̄, how many of the largest counts are read.
+        sensitivity: what one user can change.
+        ties: how equal counts were cut off.
+        lowered: of 2^64 labels, how many have a threshold that is one lower.
+
+    Examples:
+        >>> found = ul.TopHistogram.for_budget(ul.Budget(epsilon=1, delta=1e-8), ul.Sensitivity(10), fetched=1000)
+        >>> found.mechanism.fetched
+        1000
+
+    Theorem: Algorithm 2 of the survey (`mechanisms/top_histogram.md`).
     """
 
     notation: ClassVar = Notation(
@@ -70,7 +85,7 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
             raise InvalidArgumentError("ties", self.ties, "'label' or 'unknown'")
         if whole("threshold", self.threshold) < self.lowest_threshold:
             raise InvalidArgumentError("threshold", self.threshold, f"{self.lowest_threshold} or above")
-        require_coin(self.lowered, can_lower=self.threshold > self.lowest_threshold)
+        require_share(self.lowered, can_lower=self.threshold > self.lowest_threshold)
 
     @classmethod
     def for_budget(
@@ -81,17 +96,25 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
         noise: Noise = "auto",
         ties: Ties = "label",
     ) -> Calibrated[TopHistogram]:
-        """Return the one with the lowest threshold inside a budget, and why it is this one."""
+        """Return the one with the lowest threshold inside a budget, and why it is this one.
+
+        Args:
+            budget: what the release may cost.
+            sensitivity: how much one user can change.
+            fetched: how many of the largest counts are looked at (k̄).
+            noise: "laplace", "gaussian", or "auto" for the one with the lower threshold.
+            ties: how equal counts at the cut are ordered: by label, or unknown.
+        """
         build = families(noise, lambda law, threshold: cls(law, threshold, fetched, sensitivity, ties))
         return calibrate(budget, build)
 
-    def with_coin(self, budget: Budget) -> TopHistogram:
+    def with_randomized_threshold(self, budget: Budget) -> TopHistogram:
         """Return the same with a threshold one lower for as many labels as the budget leaves room for."""
         if self.threshold == self.lowest_threshold:
             return self
 
         def allows(lowered: int) -> bool:
-            return budget.allows(replace(self, lowered=lowered).guarantee())
+            return budget.allows(replace(self, lowered=lowered).full_guarantee())
 
         return replace(self, lowered=most_lowered_inside(allows, _COSTLY_STEPS))
 
@@ -101,9 +124,9 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
         return self.sensitivity.sides * self.sensitivity.count
 
     @property
-    def rivals(self) -> int:
+    def entering(self) -> int:
         """How many labels can enter or leave the top between neighbours."""
-        return rivals(self.sensitivity, self.fetched, self.ties)
+        return entering(self.sensitivity, self.fetched, self.ties)
 
     def needs(self) -> LargestCounts:
         """Return that the k̄ + 1 largest counts are needed."""
@@ -118,18 +141,23 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
         moved = self.sensitivity.coordinates_within(self.fetched + 1)
         return noise_price(self.law, moved, self.sensitivity.count)
 
-    def escape(self) -> Fraction:
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002
+        """Return the μ² of the labels that both tops have, and of the (k̄+1)-th count."""
+        moved = self.sensitivity.coordinates_within(self.fetched + 1)
+        return noise_mu_squared(self.law, moved, self.sensitivity.count)
+
+    def failure(self) -> Fraction:
         """Bound from above the chance that a label only one top has is released."""
         lead = self.threshold - self.lowest_threshold + 1
         if not self.lowered:
-            return self.law.lead_tail(lead, self.rivals)
-        # Each label has a coin of its own, so their chances are added up.
+            return self.law.lead_tail(lead, self.entering)
+        # Each label has a Bernoulli draw of its own, so their chances are added up.
         one = mixed_chance(self.lowered, self.law.lead_tail(lead, 1), self.law.lead_tail(lead - 1, 1))
-        return min(Fraction(1), self.rivals * one)
+        return min(Fraction(1), self.entering * one)
 
     def guarantee(self) -> Guarantee:
         """Return the ceiling of what a release costs; it is also what each one costs."""
-        return with_escape(self.price(), self.escape())
+        return with_failure(self.price(), self.failure())
 
     def release(self, counts: BoundedCounts | CountProfile, bits: Bits | None = None) -> Answer:
         """Draw the noisy threshold first, then keep the noisy counts above it."""
@@ -142,11 +170,11 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
             if counts.fetched != self.fetched:
                 raise InvalidCountsError(f"The profile must speak of exactly the {self.fetched} largest counts.")
             over = self._noisy_threshold(counts.bottom, bits)
-            labels, noisy = release_lazily(counts, Boundary(self.law, over, self.lowered), bits)
+            labels, noisy = release_lazily(counts, RandomizedThreshold(self.law, over, self.lowered), bits)
             return Answer.by_count(labels, noisy, self.guarantee(), over)
         top = counts.largest(self.fetched)
         over = self._noisy_threshold(top.bottom, bits)
-        passed, noisy = Boundary(self.law, over, self.lowered).passing(top.counts, bits)
+        passed, noisy = RandomizedThreshold(self.law, over, self.lowered).passing(top.counts, bits)
         return Answer.by_count(label_rules.take(top.labels, passed), noisy, self.guarantee(), over)
 
     def _noisy_threshold(self, bottom: int, bits: Bits) -> int:
@@ -179,7 +207,7 @@ class TopHistogram(Mechanism[BoundedCounts | CountProfile]):
         )
 
 
-def rivals(sensitivity: Sensitivity, fetched: int | None, ties: Ties) -> int:
+def entering(sensitivity: Sensitivity, fetched: int | None, ties: Ties) -> int:
     """Return ℓ, the most labels that can be in the top of one neighbour and not of the other.
 
     With ties broken by the label a user moves at most Δ0 labels across the cut; otherwise a single changed count

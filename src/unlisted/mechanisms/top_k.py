@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, NamedTuple
 
@@ -27,19 +27,21 @@ from unlisted.mechanisms.mechanism import (
     ResultPrice,
     all_needed,
 )
-from unlisted.mechanisms.top_histogram import rivals
+from unlisted.mechanisms.top_histogram import entering
 from unlisted.noise.bits import Bits, fresh_bits
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.accounting import GAUSSIAN
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.gaussian_dp import mu_squared_of_range_up
 from unlisted.noise.gumbel import first_in_race
 from unlisted.noise.intervals import plain
 from unlisted.noise.law import Law
-from unlisted.noise.on_counts import noise_price, with_escape
+from unlisted.noise.on_counts import noise_mu_squared, noise_price, with_failure
+from unlisted.privacy.accounting import ZCDP, Accounting
 from unlisted.privacy.calibrate import Calibrated
-from unlisted.privacy.convert import rho_cks_down
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
 from unlisted.privacy.numbers import Number, exact, failure_probability, positive, whole
-from unlisted.privacy.rounding import exp_down, log_up, round_down, round_up, sqrt_down
+from unlisted.privacy.rounding import exp_down, log_up, round_down, round_up
 from unlisted.privacy.search import lowest_point
 from unlisted.privacy.sensitivity import Sensitivity
 
@@ -52,6 +54,16 @@ class Ranking:
     """The shape of a top-k question: how many results, read from how many counts, of whom.
 
     `fetched` is k̄, a public number; None ranks the whole histogram, which needs a bound on items per user.
+
+    Args:
+        k: how many labels are wanted.
+        fetched: k̄, how many of the largest counts are read.
+        sensitivity: what one user can change.
+        ties: how equal counts were cut off.
+
+    Examples:
+        >>> ul.Ranking(k=10, fetched=1000, sensitivity=ul.Sensitivity(None)).k
+        10
     """
 
     notation: ClassVar = Notation("Ranking", ("k", "fetched", "sensitivity", "ties"))
@@ -67,7 +79,7 @@ class Ranking:
             whole("fetched", self.fetched)
         if self.ties not in ("label", "unknown"):
             raise InvalidArgumentError("ties", self.ties, "'label' or 'unknown'")
-        rivals(self.sensitivity, self.fetched, self.ties)
+        entering(self.sensitivity, self.fetched, self.ties)
 
     @property
     def most_draws(self) -> int:
@@ -75,9 +87,9 @@ class Ranking:
         return self.k if self.fetched is None else min(self.k, self.fetched + 1)
 
     @property
-    def rivals(self) -> int:
+    def entering(self) -> int:
         """How many labels can enter or leave what is ranked between neighbours."""
-        return rivals(self.sensitivity, self.fetched, self.ties)
+        return entering(self.sensitivity, self.fetched, self.ties)
 
 
 @dataclass(frozen=True)
@@ -87,6 +99,19 @@ class TopK(Mechanism[BoundedCounts | CountProfile]):
     Guarantees: (ρ, δ) of `guarantee()`, and for each answer what it `spent`. Only the order is released: no
     scores, no gaps, no noisy threshold. With `counts_law`, the winners' counts follow with fresh noise at their
     own price. Edge cases: k above the number of labels ends in ⊥; no labels at all is a ranking of length 0.
+
+    Args:
+        epsilon: ε of one draw.
+        threshold: how far ⊥ stands above the first count that was left out.
+        ranking: the shape of the question.
+        counts_law: the noise on the winners' counts, if these are released too.
+
+    Examples:
+        >>> ranking = ul.Ranking(k=10, fetched=1000, sensitivity=ul.Sensitivity(None))
+        >>> ul.TopK.at(ranking, epsilon="0.1", delta=1e-9).draw_price().rho
+        Fraction(1, 800)
+
+    Theorem: Algorithm 3 of the survey; a draw has bounded range and costs ε²/8 of ρ (`mechanisms/top_k.md`).
     """
 
     notation: ClassVar = Notation("TopK", ("epsilon", "threshold", "ranking", "counts_law"))
@@ -107,10 +132,17 @@ class TopK(Mechanism[BoundedCounts | CountProfile]):
 
     @classmethod
     def at(cls, ranking: Ranking, *, epsilon: Number, delta: Number, counts_law: Law | None = None) -> TopK:
-        """Return the ranking whose every draw costs ε and whose whole failure probability is at most δ."""
+        """Return the ranking whose every draw costs ε and whose whole failure probability is at most δ.
+
+        Args:
+            ranking: how many places, of how many counts, and how much one user can change.
+            epsilon: the ε of one draw.
+            delta: the probability of failure of the whole ranking.
+            counts_law: noise for the counts of what is drawn; None to release the order alone.
+        """
         eps, d = positive("epsilon", epsilon), failure_probability("delta", delta)
         sensitivity = ranking.sensitivity
-        odds = log_up(ranking.rivals * (1 - d) / d)
+        odds = log_up(ranking.entering * (1 - d) / d)
         threshold = sensitivity.sides * sensitivity.count + max(Fraction(0), sensitivity.count * odds / eps)
         return cls(eps, round_up(threshold, _THRESHOLD_DIGITS), ranking, counts_law)
 
@@ -123,6 +155,12 @@ class TopK(Mechanism[BoundedCounts | CountProfile]):
         Two ways. *Added up*: each of the k draws gets ε/k and the whole δ goes to the threshold. *Converted*:
         draws cost ε₀²/8 of ρ each, and δ is shared between the threshold and the conversion of ρ to ε; the best
         share is searched. With counts, a share of ρ goes to their noise, and only the second way is open.
+
+        Args:
+            budget: what the release may cost.
+            ranking: how many places, of how many counts, and how much one user can change.
+            counts: whether counts are released too.
+            counts_share: the part of ρ that their noise gets.
         """
         share = exact("counts_share", counts_share)
         if not 0 < share < 1:
@@ -158,17 +196,26 @@ class TopK(Mechanism[BoundedCounts | CountProfile]):
         moved = self.ranking.sensitivity.coordinates_within(self.ranking.k)
         return noise_price(self.counts_law, moved, self.ranking.sensitivity.count)
 
-    def escape(self) -> Fraction:
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:
+        """Return the μ² of so many draws, or of all, and of the winners' counts."""
+        law, sensitivity = self.counts_law, self.ranking.sensitivity
+        moved = sensitivity.coordinates_within(self.ranking.k)
+        counts = Fraction(0) if law is None else noise_mu_squared(law, moved, sensitivity.count)
+        drawn = self.ranking.most_draws if draws is None else draws
+        each = mu_squared_of_range_up(sensitivity.sides * self.epsilon)
+        return None if counts is None else drawn * each + counts
+
+    def failure(self) -> Fraction:
         """Bound from above the chance that a label only one neighbour ranks comes before ⊥."""
         odds = exp_down(self.epsilon * (self.threshold - self._lowest_threshold) / self.ranking.sensitivity.count)
-        return round_up(self.ranking.rivals / (self.ranking.rivals + odds))
+        return round_up(self.ranking.entering / (self.ranking.entering + odds))
 
     def guarantee(self) -> Guarantee:
         """Return the ceiling: all draws made, and ⊥ charged like a label."""
         return self._cost_of(self.ranking.most_draws)
 
     def _cost_of(self, draws: int) -> Guarantee:
-        return with_escape(draws * self.draw_price() + self.counts_price(), self.escape())
+        return with_failure(draws * self.draw_price() + self.counts_price(), self.failure())
 
     def release(self, counts: BoundedCounts | CountProfile, bits: Bits | None = None) -> Answer:
         """Rank, and say how many draws it took."""
@@ -180,7 +227,8 @@ class TopK(Mechanism[BoundedCounts | CountProfile]):
         noisy = None
         if self.counts_law is not None:
             noisy = add_noise(counted, self.counts_law.sample(len(order), bits))
-        return Answer(labels, noisy, self._cost_of(len(order) + stopped), stopped)
+        draws = len(order) + stopped
+        return Answer(labels, noisy, self._cost_of(draws), stopped, draws=draws)
 
     def chance(self, count: int) -> float:
         """Return about the probability that a label comes before ⊥ whose count is so far above ⊥'s."""
@@ -201,7 +249,8 @@ class TopK(Mechanism[BoundedCounts | CountProfile]):
 
     def result_price(self) -> ResultPrice:
         """Return what one result costs."""
-        return ResultPrice(self.draw_price(), self.epsilon)
+        each = mu_squared_of_range_up(self.ranking.sensitivity.sides * self.epsilon)
+        return ResultPrice(replace(self.draw_price(), mu_squared=each), self.epsilon)
 
     def describe(self) -> Description:
         """Return its name, threshold and noise."""
@@ -249,10 +298,13 @@ def _listed(top: Largest) -> _Ranked:
 
 def _ways(budget: Budget, ranking: Ranking, share: Fraction) -> Iterable[tuple[str, TopK]]:
     if budget.rho is not None:
-        yield "by ρ", _with_rho(budget.rho, budget.delta, ranking, share)
+        yield "by ρ", _with_loss(ZCDP, budget.rho, budget.delta, ranking, share)
         return
-    epsilon = budget.epsilon or Fraction(0)
-    if share == 0:
+    if budget.mu_squared is not None:
+        yield "by μ²", _with_loss(GAUSSIAN, budget.mu_squared, budget.delta, ranking, share)
+        return
+    epsilon, accounting = budget.epsilon or Fraction(0), budget.accounting
+    if share == 0 and accounting.adds_epsilon:
         each = epsilon / (ranking.most_draws * ranking.sensitivity.sides)
         yield "by ε added up", TopK.at(ranking, epsilon=each, delta=budget.delta)
 
@@ -261,23 +313,25 @@ def _ways(budget: Budget, ranking: Ranking, share: Fraction) -> Iterable[tuple[s
 
     def threshold(y: float) -> float:
         conversion = split(y)
-        ranked = _with_rho(rho_cks_down(epsilon, conversion), budget.delta - conversion, ranking, share)
-        return float(ranked.threshold)
+        loss = accounting.loss_down(epsilon, conversion)
+        return float(_with_loss(accounting, loss, budget.delta - conversion, ranking, share).threshold)
 
     conversion = split(lowest_point(threshold, -4.0, 6.0, steps=18))
-    rho = rho_cks_down(epsilon, conversion)
-    yield "by ρ converted", _with_rho(rho, budget.delta - conversion, ranking, share)
+    loss = accounting.loss_down(epsilon, conversion)
+    ranked = _with_loss(accounting, loss, budget.delta - conversion, ranking, share)
+    yield f"by {accounting.symbol} converted", ranked
 
 
-def _with_rho(rho: Fraction, delta: Fraction, ranking: Ranking, share: Fraction) -> TopK:
-    """Spend ρ on the draws, less the share that the winners' counts get."""
+def _with_loss(accounting: Accounting, loss: Fraction, delta: Fraction, ranking: Ranking, share: Fraction) -> TopK:
+    """Spend ρ or μ² on the draws, less the share that the winners' counts get."""
     sensitivity = ranking.sensitivity
-    squared = 8 * rho * (1 - share) / (ranking.most_draws * sensitivity.sides**2)
-    epsilon = round_down(sqrt_down(squared), _SHORT_DIGITS)
+    each = accounting.range_down(loss * (1 - share) / ranking.most_draws)
+    epsilon = round_down(each / sensitivity.sides, _SHORT_DIGITS)
     law = None
     if share:
         moved = sensitivity.coordinates_within(ranking.k)
-        law = DiscreteGaussian(round_up(moved * sensitivity.count**2 / (2 * rho * share), _SHORT_DIGITS))
+        variance = accounting.variance_up(moved * sensitivity.count**2, moved, loss * share)
+        law = DiscreteGaussian(round_up(variance, _SHORT_DIGITS))
     return TopK.at(ranking, epsilon=epsilon, delta=delta, counts_law=law)
 
 

@@ -1,4 +1,4 @@
-"""A histogram with noise that ends, and a coin that uses δ up. The proof is in truncated_laplace.md.
+"""A histogram with noise that ends, and a Bernoulli draw that uses δ up. The proof is in truncated_laplace.md.
 
 Noise that is never larger than k lets no label of nobody over a threshold of k, so the threshold costs no δ. What
 costs δ are the noise's two ends, and there a whole number k leaves some of it over; so each label secretly uses
@@ -20,13 +20,14 @@ from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts, add_noise
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.boundary_coin import flipped, mixed_chance, most_lowered, share_of
 from unlisted.mechanisms.lazy_tail import SELDOM, Lifts, lift_unnamed
 from unlisted.mechanisms.mechanism import Accuracy, AllCounts, Answer, Description, Interval, Mechanism, all_needed
+from unlisted.mechanisms.randomized_threshold import bernoulli_each, mixed_chance, most_lowered, share_of
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.discrete_laplace import LARGEST_SCALE, DiscreteLaplace
+from unlisted.noise.gaussian.gaussian_dp import mu_squared_of_epsilon_up, range_of_mu_squared_down
 from unlisted.noise.intervals import Shown, given_log_shown
-from unlisted.noise.on_counts import noise_price, with_escape
+from unlisted.noise.on_counts import noise_price, with_failure
 from unlisted.noise.truncated_laplace import LARGEST_REACH, TruncatedLaplace
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.encoding import Notation
@@ -74,10 +75,10 @@ class TruncatedHistogram(Mechanism[BoundedCounts | CountProfile]):
         epsilon = budget.epsilon
         if epsilon is None:
             labels = sensitivity.sides * sensitivity.require_items("A histogram")
-            epsilon = labels * _epsilon_of_rho((budget.rho or Fraction(0)) / labels, sensitivity.count)
+            epsilon = labels * _epsilon_of(budget, labels, sensitivity.count)
         found = cls(epsilon, budget.delta, sensitivity, minimum_count)
         return Calibrated(
-            found, f"{found.wide}: a label needs noise above {found.threshold}, or one less by a coin"
+            found, f"{found.wide}: a label needs noise above {found.threshold}, or one less by a Bernoulli draw"
         )
 
     def needs(self) -> AllCounts:
@@ -125,7 +126,7 @@ class TruncatedHistogram(Mechanism[BoundedCounts | CountProfile]):
 
     @cached_property
     def narrow(self) -> TruncatedLaplace:
-        """The noise of labels whose coin fell well."""
+        """The noise of labels whose Bernoulli draw succeeded."""
         return TruncatedLaplace(self.scale, self.reach - 1)
 
     @property
@@ -137,27 +138,31 @@ class TruncatedHistogram(Mechanism[BoundedCounts | CountProfile]):
         """Return what outcomes cost that both neighbours have."""
         return noise_price(DiscreteLaplace(self.scale), self.labels, self.sensitivity.count)
 
-    def escape(self) -> Fraction:
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002
+        """Return the μ² of labels each of which is (ε₁, δ₁)-DP."""
+        return self.labels * mu_squared_of_epsilon_up(self.one_epsilon)
+
+    def failure(self) -> Fraction:
         """Bound from above the chance of an outcome that the other neighbour has not; it is at most δ."""
         one = mixed_chance(self.narrowed, self._edge(self.reach), self._edge(self.reach - 1))
         return min(self.delta, any_of_up(one, self.labels))
 
     def guarantee(self) -> Guarantee:
         """Return the ceiling of what a release costs; it is also what each one costs."""
-        return with_escape(self.price(), self.delta)
+        return with_failure(self.price(), self.delta)
 
     def _edge(self, reach: int) -> Fraction:
         """Bound from above the chance of noise so near its end that a moved count has it nowhere."""
         return TruncatedLaplace(self.scale, reach).tail(reach - self.sensitivity.count + 1)
 
     def release(self, counts: BoundedCounts | CountProfile, bits: Bits | None = None) -> Answer:
-        """Flip the coins, add noise, keep what is above the threshold, and order it by what is released."""
+        """Make the draws, add noise, keep what is above the threshold, and order it by what is released."""
         bits = bits or fresh_bits()
         listed = counts.large if isinstance(counts, CountProfile) else counts
         listed.require(self.sensitivity, self.minimum_count)
         if listed.fetched is not None or (isinstance(counts, CountProfile) and counts.fetched is not None):
             raise InvalidCountsError("A histogram needs all counts. From the largest ones only, use TopHistogram.")
-        narrow = flipped(self.narrowed, len(listed), bits)
+        narrow = bernoulli_each(self.narrowed, len(listed), bits)
         noise = np.empty(len(listed), dtype=np.int64)
         noise[narrow] = self.narrow.sample(int(narrow.sum()), bits)
         noise[~narrow] = self.wide.sample(int((~narrow).sum()), bits)
@@ -171,7 +176,7 @@ class TruncatedHistogram(Mechanism[BoundedCounts | CountProfile]):
         return Answer.by_count(counts.named(passed, small, ranks), found, self.guarantee())
 
     def _lifts(self, count: int) -> tuple[Lifts, Lifts]:
-        """Return what lifts a label of this count over its threshold, with either side of its coin."""
+        """Return what lifts a label of this count over its threshold, with either side of its Bernoulli draw."""
         least = self.threshold - count + 1
         return Lifts(self.wide, least), Lifts(self.narrow, least - 1)
 
@@ -187,7 +192,7 @@ class TruncatedHistogram(Mechanism[BoundedCounts | CountProfile]):
         """Return intervals of the bounded counts, given that they were released.
 
         The noise, a mean of two distributions around one centre, is log-concave, and the one value that only one
-        side of the coin can show is the smallest: so probabilities are monotone in the count.
+        side of the Bernoulli draw can show is the smallest: so probabilities are monotone in the count.
         """
         if answer.counts is None:
             return None
@@ -197,7 +202,7 @@ class TruncatedHistogram(Mechanism[BoundedCounts | CountProfile]):
 
     def describe(self) -> Description:
         """Return its name, threshold and noise."""
-        title = "threshold histogram with truncated noise and a boundary coin"
+        title = "histogram with truncated noise and a randomized threshold"
         return Description("truncated_histogram", title, self.threshold, str(self.wide))
 
     @property
@@ -213,6 +218,14 @@ class TruncatedHistogram(Mechanism[BoundedCounts | CountProfile]):
         with np.errstate(divide="ignore"):
             logs: Logs = np.logaddexp(np.log1p(-share) + wide, np.log(share) + narrow)
         return logs
+
+
+def _epsilon_of(budget: Budget, labels: int, count: int) -> Fraction:
+    """Return about the largest ε of one label inside a budget that is said in what adds up."""
+    if budget.mu_squared is not None:
+        # (ε, δ)-DP is priced as a draw of range 2ε.
+        return round_down(range_of_mu_squared_down(budget.mu_squared / labels) / 2, _EPSILON_DIGITS)
+    return _epsilon_of_rho((budget.rho or Fraction(0)) / labels, count)
 
 
 def _epsilon_of_rho(rho: Fraction, count: int) -> Fraction:

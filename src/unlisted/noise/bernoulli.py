@@ -28,12 +28,12 @@ _BLOCK = 1 << 18
 
 
 def bernoulli(probability: Bounds, bits: Bits) -> bool:
-    """Flip a coin that is true with exactly the probability that the bounds close in on."""
+    """Make a Bernoulli draw that is true with exactly the probability that the bounds close in on."""
     return decide(probability, bits.integer(STEP), bits)
 
 
 def bernoulli_many(probability: Bounds, n: int, bits: Bits) -> int:
-    """Flip n such coins and count the true ones. The first 64 bits of all are compared at once."""
+    """Make n such draws and count the true ones. The first 64 bits of all are compared at once."""
     low, high = (bound >> STEP for bound in probability(2 * STEP))
     true = 0
     for start in range(0, n, _BLOCK):
@@ -83,21 +83,31 @@ def binomial(n: int, probability: Bounds, bits: Bits) -> int:
         n = _fair_heads(n, bits)
         halvings += 1
 
-    def last_coin(sharpness: int) -> tuple[int, int]:
+    def last_draw(sharpness: int) -> tuple[int, int]:
         return probability(sharpness + halvings)
 
-    return bernoulli_many(last_coin, n, bits) if n else 0
+    return bernoulli_many(last_draw, n, bits) if n else 0
 
 
 def subset(n: int, size: int, bits: Bits) -> NDArray[np.int64]:
-    """Draw a uniform subset of {0, …, n-1} of this size, in increasing order (Floyd's way: no draw is wasted)."""
+    """Draw a uniform subset of {0, …, n-1} of this size, in increasing order.
+
+    Numbers are drawn until so many different ones have come up: by symmetry all sets are equally likely. Of
+    a set with more than half of all numbers, those that are left out are drawn.
+    """
     if not 0 <= size <= n:
         raise InvalidArgumentError("size", size, f"between 0 and {n}")
-    chosen: set[int] = set()
-    for top in range(n - size, n):
-        drawn = bits.below(top + 1)
-        chosen.add(top if drawn in chosen else drawn)
-    return np.array(sorted(chosen), dtype=np.int64)
+    if 2 * size > n:
+        left = np.ones(n, dtype=np.bool_)
+        left[subset(n, n - size, bits)] = False
+        return np.flatnonzero(left).astype(np.int64)
+    chosen = np.zeros(0, dtype=np.int64)
+    width = (n - 1).bit_length() if n else 0
+    while len(chosen) < size:
+        # About as many as are missing. What is too large, or came before, is drawn again.
+        drawn = (bits.words(size - len(chosen)) >> np.uint64(64 - max(1, width))).astype(np.int64)
+        chosen = np.unique(np.concatenate([chosen, drawn[drawn < n]]))
+    return chosen
 
 
 def _fair_heads(n: int, bits: Bits) -> int:

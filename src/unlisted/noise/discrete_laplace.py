@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from unlisted.noise.bits import Bits
 from unlisted.noise.law import ExactLaw
 from unlisted.noise.table import Tails
 from unlisted.privacy.encoding import Notation
-from unlisted.privacy.numbers import positive, whole
+from unlisted.privacy.numbers import Number, positive, whole
 from unlisted.privacy.rounding import exp_down, exp_up, round_up
 
 LARGEST_TABLE_SCALE = 4096
@@ -39,11 +39,26 @@ LARGEST_SCALE = 2**56
 
 @dataclass(frozen=True)
 class DiscreteLaplace(ExactLaw):
-    """Discrete Laplace noise of scale b, drawn exactly."""
+    """Discrete Laplace noise of scale b, drawn exactly.
+
+    Args:
+        scale: b; P[Z = z] is proportional to e^(-|z|/b).
+
+    Examples:
+        >>> law = ul.DiscreteLaplace(scale=2)
+        >>> float(round(law.epsilon(shift=1), 6))
+        0.5
+
+    Theorem: a shift by s is s/b-DP, and (s/b)·tanh(s/2b)-zCDP (`noise/discrete_laplace.md`).
+    """
 
     notation: ClassVar = Notation("DiscreteLaplace", ("scale",))
 
     scale: Fraction
+
+    if TYPE_CHECKING:
+        # Numbers of any kind are read; the fields hold them exactly.
+        def __init__(self, scale: Number) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", positive("scale", self.scale))
@@ -99,14 +114,14 @@ class DiscreteLaplace(ExactLaw):
         """Return shift/b."""
         return whole("shift", shift) / self.scale
 
-    def lead_tail(self, n: int, rivals: int) -> Fraction:
-        """Bound from above the chance that any of `rivals` draws exceeds one shared draw by n >= 0 or more."""
-        n, rivals = whole("n", n, at_least=0), whole("rivals", rivals)
+    def lead_tail(self, n: int, draws: int) -> Fraction:
+        """Bound from above the chance that any of so many draws exceeds one shared draw by n >= 0 or more."""
+        n, draws = whole("n", n, at_least=0), whole("draws", draws)
         up, down = exp_up(-1 / self.scale), exp_down(-1 / self.scale)
         squared = ((1 - down) / (1 + down)) ** 2
         k = (1 + up * up) / (1 - up * up)
         one = squared * exp_up(-n / self.scale) * ((n + k) / (1 - up) + up / (1 - up) ** 2)
-        return min(Fraction(1), round_up(rivals * one))
+        return min(Fraction(1), round_up(draws * one))
 
     def tails(self, precision: int) -> Tails:
         """Return bounds of all tails at this precision."""

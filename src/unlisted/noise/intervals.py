@@ -30,11 +30,18 @@ Condition = Callable[[Whole], NDArray[np.bool_]]
 
 
 def given_shown(
-    law: Law, threshold: int, shown: Whole, smallest: int = 1, lowered: float = 0.0
+    law: Law,
+    threshold: int,
+    shown: Whole,
+    *,
+    smallest: int = 1,
+    lowered: float = 0.0,
+    surprising: float = _SURPRISING,
 ) -> tuple[Whole, Whole]:
     """Return the lower and upper ends of 95 % intervals for counts whose noisy values passed a threshold.
 
-    With a share `lowered` of coins that make it one lower, a value at the threshold may be shown too.
+    With a share `lowered` of labels where it is one lower, a value at the threshold may be shown too. A smaller
+    chance that is `surprising` at either end makes them wider.
     """
 
     def log_shown(count: Whole, value: Whole) -> Logs:
@@ -42,11 +49,12 @@ def given_shown(
         passed = law.log_survival(np.maximum(value, threshold + 1) - count)
         if not lowered:
             return passed
-        by_coin = law.log_survival(np.maximum(value, threshold) - count)
-        logs: Logs = np.logaddexp(math.log1p(-lowered) + passed, math.log(lowered) + by_coin)
+        by_draw = law.log_survival(np.maximum(value, threshold) - count)
+        logs: Logs = np.logaddexp(math.log1p(-lowered) + passed, math.log(lowered) + by_draw)
         return logs
 
-    return given_log_shown(log_shown, Shown(threshold, 8 * law.half_width() + 8, smallest), shown)
+    far = 8 * law.half_width() + 8
+    return given_log_shown(log_shown, Shown(threshold, far, smallest, surprising), shown)
 
 
 class Shown(NamedTuple):
@@ -55,6 +63,7 @@ class Shown(NamedTuple):
     threshold: int
     far: int
     smallest: int
+    surprising: float = _SURPRISING
 
 
 def given_log_shown(log_shown: Callable[[Whole, Whole], Logs], at: Shown, shown: Whole) -> tuple[Whole, Whole]:
@@ -81,9 +90,9 @@ def _ends(log_shown: Callable[[Whole, Whole], Logs], at: Shown, shown: Whole) ->
 
     # Lower end: the smallest count at which so large a value is no surprise.
     lowest = np.full_like(shown, at.smallest)
-    low = _first(lowest, highest, lambda count: log_at_least(count) > math.log(_SURPRISING))
+    low = _first(lowest, highest, lambda count: log_at_least(count) > math.log(at.surprising))
     # Upper end: the count before the first at which so small a value is a surprise.
-    high = _first(highest, highest + at.far, lambda count: log_above(count) >= math.log1p(-_SURPRISING)) - 1
+    high = _first(highest, highest + at.far, lambda count: log_above(count) >= math.log1p(-at.surprising)) - 1
     return low, np.maximum(high, highest)
 
 

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable
 from typing import Literal
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
 from unlisted.errors import InvalidArgumentError
@@ -38,8 +38,8 @@ from unlisted.noise.bits import KEY_BYTES, Bits, CipherBits
 
 TAG_BYTES = 16
 _BLOCK_BYTES = 64
-_KEPT = np.tri(TAG_BYTES + 1, TAG_BYTES, -1, dtype=np.uint8)
-"""Row n has n ones: which bytes of a block belong to a name of which n are left."""
+_KEPT = (np.tri(TAG_BYTES + 1, TAG_BYTES, -1, dtype=np.uint8) * np.uint8(255)).view("<u8")
+"""In row n the first n bytes are full: which bytes of a block belong to a name of which n are left."""
 
 Tags = NDArray[np.uint8]
 """One row of `TAG_BYTES` bytes for each label."""
@@ -83,24 +83,25 @@ class NoiseKey:
     def block_tags(self, data: NDArray[np.uint8], ends: NDArray[np.integer], *, of: bytes) -> Tags:
         """Return the tags of many names at once; name i is what lies between the ends i and i + 1 in `data`."""
         cipher = Cipher(algorithms.AES(self._hash(b"tags", of)), modes.ECB()).encryptor()  # noqa: S305
-
-        def enciphered(blocks: Tags) -> Tags:
-            return np.frombuffer(cipher.update(blocks.tobytes()), dtype=np.uint8).reshape(-1, TAG_BYTES)
-
         padded = np.concatenate([data, np.zeros(TAG_BYTES, dtype=np.uint8)])
-        at_once = np.lib.stride_tricks.sliding_window_view(padded, TAG_BYTES)
-        starts, lengths = ends[:-1].astype(np.int64), np.diff(ends).astype("<i8")
-        first = np.zeros((len(lengths), TAG_BYTES), dtype=np.uint8)
-        first[:, :8] = lengths.view(np.uint8).reshape(-1, 8)
-        tags = enciphered(first).copy()
-        longer, done = np.flatnonzero(lengths > 0), 0
-        while len(longer):
+        # The 16 bytes that begin at each place.
+        at_once = np.ndarray(len(padded) - TAG_BYTES + 1, dtype=f"V{TAG_BYTES}", buffer=padded, strides=(1,))
+        starts, lengths = ends[:-1].astype(np.int64), np.diff(ends).astype(np.int64)
+        first = np.zeros((len(lengths), 2), dtype="<u8")
+        first[:, 0] = lengths
+        tags = _enciphered(cipher, first)
+        longer: NDArray[np.int64] | slice = slice(None)
+        shortest = int(lengths.min()) if len(lengths) else 0
+        for done in range(0, int(lengths.max(initial=0)), TAG_BYTES):
+            if done >= shortest:
+                longer = np.flatnonzero(lengths > done)
             # The next 16 bytes of every name that goes on so far; what lies beyond its end is 0.
-            left = lengths[longer] - done
-            blocks = at_once[starts[longer] + done] * _KEPT[np.minimum(left, TAG_BYTES)]
-            tags[longer] = enciphered(tags[longer] ^ blocks)
-            longer, done = longer[left > TAG_BYTES], done + TAG_BYTES
-        return tags
+            blocks = at_once[starts[longer] + done].view("<u8").reshape(-1, 2)
+            if shortest < done + TAG_BYTES:
+                blocks &= _KEPT[np.minimum(lengths[longer] - done, TAG_BYTES)]
+            blocks ^= tags[longer]
+            tags[longer] = _enciphered(cipher, blocks)
+        return tags.view(np.uint8)
 
     def joint_tags(self, one: Tags, other: Tags, *, of: bytes) -> Tags:
         """Return the tags of pairs of which both parts have a tag, each of another kind of thing."""
@@ -124,6 +125,13 @@ class NoiseKey:
 
     def _hash(self, purpose: bytes, message: bytes) -> bytes:
         return hmac.digest(self._secret, b"%s:%s" % (purpose, message), "sha256")
+
+
+def _enciphered(cipher: CipherContext, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return blocks of two words each, enciphered one by one."""
+    blocks = np.empty(words.nbytes + TAG_BYTES - 1, dtype=np.uint8)
+    cipher.update_into(words.view(np.uint8).ravel().data, blocks.data)
+    return blocks[: words.nbytes].view("<u8").reshape(-1, 2)
 
 
 class KeyedDraws:

@@ -4,11 +4,12 @@ A user may bring their own. Algorithm 1 takes any law that answers three questio
 
     sample(n, bits)   n independent draws, with randomness from `bits` and from nowhere else
     tail(t)           an upper bound of P[Z >= t], exact or rounded up, never increasing in t
-    rho(shift)        an upper bound of ρ such that Z and Z + s are ρ-CDP apart for every whole |s| <= shift
+    rho(shift)        an upper bound of ρ such that Z and Z + s are ρ-zCDP apart for every whole |s| <= shift
 
-Optional: `epsilon(shift)`, if Z and Z + s are also ε-DP apart, and `tv`, the total-variation distance between what
-`sample` draws and the law that `tail` and `rho` speak of. A law with `tv` above 0 must have an `epsilon`: the
-distance is charged to δ through the (ε, δ) statement, which is the one it is a theorem for.
+Optional: `epsilon(shift)`, if Z and Z + s are also ε-DP apart; `mu_squared(moved, shift)`, a price in Gaussian DP;
+and `tv`, the total-variation distance between what `sample` draws and the law that the others speak of. A law with
+`tv` above 0 must have an `epsilon`: the distance is charged to δ through the (ε, δ) statement, which is the one it
+is a theorem for.
 
 Our own laws are `ExactLaw`s: everything follows from tails that can be computed as sharply as anyone asks. A
 subclass gives `tails(precision)` and one slow, obvious sampler; drawing by table, drawing given Z >= t, and exact
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.bernoulli import Bounds
 from unlisted.noise.bits import Bits, Draws, SequentialDraws
+from unlisted.noise.gaussian.gaussian_dp import mu_squared_of_epsilon_up
 from unlisted.noise.table import Table, Tails
 from unlisted.privacy.numbers import exact, whole
 
@@ -37,7 +39,15 @@ _LEAST = 1e-300
 
 
 class Law(ABC):
-    """An integer-valued noise."""
+    """An integer-valued noise.
+
+    Subclass it to bring your own; Algorithm 1 takes any. docs/theory.md has one.
+
+    Examples:
+        >>> law = ul.DiscreteLaplace(scale=2)
+        >>> isinstance(law, ul.Law), law.tail(40) < 1e-8
+        (True, True)
+    """
 
     tv: Fraction = Fraction(0)
     is_exact: ClassVar[bool] = False
@@ -53,11 +63,16 @@ class Law(ABC):
 
     @abstractmethod
     def rho(self, shift: int) -> Fraction:
-        """Bound from above the ρ-CDP price of one count that a user moves by at most `shift`."""
+        """Bound from above the ρ-zCDP price of one count that a user moves by at most `shift`."""
 
     def epsilon(self, shift: int) -> Fraction | None:  # noqa: ARG002 - the default makes no such statement
         """Bound from above the ε-DP price of one count, or None where there is none."""
         return None
+
+    def mu_squared(self, moved: int, shift: int) -> Fraction | None:
+        """Bound from above the μ² of so many counts, each moved by at most `shift`; None where none is proved."""
+        epsilon = self.epsilon(shift)
+        return None if epsilon is None else moved * mu_squared_of_epsilon_up(epsilon)
 
     def survival(self, t: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return about P[Z >= t] for each t, for display; nothing private depends on it."""
@@ -146,7 +161,7 @@ class ExactLaw(Law):
         return np.array([self.sample_slowly_at_least(t, bits) for _ in range(n)], dtype=np.int64)
 
     def tail_bounds(self, t: int) -> Bounds:
-        """Return P[Z >= t] as bounds that can be made as sharp as a coin flip needs them."""
+        """Return P[Z >= t] as bounds that can be made as sharp as a Bernoulli draw needs them."""
         return lambda precision: self.tails(precision).at_least(t)
 
     @cached_property

@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import Literal, TypeVar
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.gaussian_dp import mu_squared_of_epsilon_up
 from unlisted.noise.law import Law
 from unlisted.privacy.calibrate import Family, SelfPriced
 from unlisted.privacy.convert import rho_of_epsilon_up
@@ -60,7 +61,16 @@ def noise_price(law: Law, coordinates: int, shift: int) -> Guarantee:
     return Guarantee(rho_of_epsilon_up(total), inexact, EpsilonDelta(total, inexact))
 
 
-def with_escape(price: Guarantee, escape: Fraction) -> Guarantee:
-    """Add the chance of a telling outcome to both statements of a price (Lemma G, or the union bound for ε)."""
-    direct = price.direct and EpsilonDelta(price.direct.epsilon, min(Fraction(1), price.direct.delta + escape))
-    return replace(price, delta=min(Fraction(1), price.delta + escape), direct=direct)
+def noise_mu_squared(law: Law, coordinates: int, shift: int) -> Fraction | None:
+    """Price the same as a μ², at the δ of `noise_price`; None where the law has none."""
+    epsilon = law.epsilon(shift)
+    if law.tv == 0 or epsilon is None:
+        return law.mu_squared(coordinates, shift)
+    # What follows from the (ε, δ) statement, as ρ does.
+    return mu_squared_of_epsilon_up(coordinates * epsilon)
+
+
+def with_failure(price: Guarantee, failure: Fraction) -> Guarantee:
+    """Add the δ of the failure event to both statements of a cost (Lemma G, or the union bound for ε)."""
+    direct = price.direct and EpsilonDelta(price.direct.epsilon, min(Fraction(1), price.direct.delta + failure))
+    return replace(price, delta=min(Fraction(1), price.delta + failure), direct=direct)

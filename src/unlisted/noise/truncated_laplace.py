@@ -3,7 +3,7 @@
 Facts used, with their reasons.
 * Normaliser: 1/A = 1 + 2·(q + … + q^k) = (1 + q - 2q^(k+1)) / (1 - q).
 * Tail: P[X >= t] = (q^t - q^(k+1)) / (1 + q - 2q^(k+1)) for 0 <= t <= k + 1, a geometric sum.
-* No ρ: moved noise has an outcome at its end that noise in its place has not, so no ρ-CDP holds. What such noise
+* No ρ: moved noise has an outcome at its end that noise in its place has not, so no ρ-zCDP holds. What such noise
   costs, in ρ and in δ, depends on what is done with that outcome: `mechanisms/truncated_laplace.md`.
 * Given X >= t >= 0, X - t is a geometric number of ratio q modulo k - t + 1: of a geometric number, quotient and
   remainder are independent, and the remainder r has a chance proportional to q^r.
@@ -95,7 +95,7 @@ class TruncatedLaplace(ExactLaw):
         return _tails(self.scale, self.reach, precision)
 
     def tail_bounds(self, t: int) -> Bounds:
-        """Return P[X >= t] as bounds that can be made as sharp as a coin flip needs them."""
+        """Return P[X >= t] as bounds that can be made as sharp as a Bernoulli draw needs them."""
         if t > self.reach:
             return lambda precision: (0, 0)  # noqa: ARG005 - impossible at every precision
         if self.reach <= LARGEST_SUM:

@@ -1,14 +1,14 @@
 """From a budget to the parameters of a mechanism: the lowest threshold, and for it the least noise.
 
 Nothing here knows a mechanism's formulas. A mechanism prices itself (`price`: ρ and perhaps ε of the common
-outcomes; `escape`: δ, the chance of a telling one), and calibration is a search over (scale of noise, threshold)
-against those two functions. With a budget in (ρ, δ) the scale follows from ρ and the threshold from δ. With a
-budget in (ε, δ) the total δ has two uses, the threshold and the conversion from ρ to ε; how it is best shared
-depends on everything, so it is searched (a mechanism that knows its own δ at ε needs no such sharing, and is
-searched for by `one_shot.py`):
+outcomes; `mu_squared` of them; `failure`: δ, that of the failure event), and calibration is a search over (scale
+of noise, threshold) against those functions. With a budget in (ρ, δ) the scale follows from ρ and the threshold
+from δ; so with (μ², δ). With a budget in (ε, δ) the total δ has two uses, the threshold and the conversion to ε of
+what the budget's account adds up; how it is best shared depends on everything, so it is searched (a mechanism that
+knows its own δ at ε needs no such sharing, and is searched for by `one_shot.py`):
 
 1. some ways to share δ give a first threshold; one far above another law's is not pursued;
-2. a threshold one lower is possible iff for some scale `escape` + conversion stays within δ; this sum falls and
+2. a threshold one lower is possible iff for some scale `failure` + conversion stays within δ; this sum falls and
    then rises with the scale, so its lowest point decides; repeat while it is possible;
 3. at the lowest threshold, the smallest scale that still fits is the least noise.
 """
@@ -22,8 +22,9 @@ from fractions import Fraction
 from typing import Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.privacy.convert import delta_cks_up, rho_cks_down
-from unlisted.privacy.guarantee import Budget, Guarantee
+from unlisted.privacy.accounting import Priced
+from unlisted.privacy.convert import rho_cks_down
+from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.one_shot import Searched, lowest
 from unlisted.privacy.rounding import round_up
 from unlisted.privacy.search import lowest_point, smallest
@@ -35,20 +36,16 @@ _SCALE_DIGITS = 7
 _SMALLEST_EXPONENT, _LARGEST_EXPONENT = -7.0, 55.0
 
 
-class SelfPriced(Protocol):
-    """A mechanism whose guarantee is a price that the noise sets and an escape that the threshold sets."""
+class SelfPriced(Priced, Protocol):
+    """A mechanism whose ρ the noise sets, and whose δ, the failure event's, the threshold sets."""
 
     @property
     def lowest_threshold(self) -> int:
         """The smallest threshold that makes sense."""
         ...
 
-    def price(self) -> Guarantee:
-        """Return what the common outcomes cost; it falls as the noise grows."""
-        ...
-
-    def escape(self) -> Fraction:
-        """Return the chance of a telling outcome; it falls as the threshold grows."""
+    def failure(self) -> Fraction:
+        """Return the probability of the failure event; it falls as the threshold grows."""
         ...
 
 
@@ -69,8 +66,8 @@ class KnowsDelta(Protocol):
         """Return about that δ, to find parameters with."""
         ...
 
-    def escape_about(self) -> float:
-        """Return about the chance of a telling outcome, to find parameters with."""
+    def failure_about(self) -> float:
+        """Return about the probability of the failure event, to find parameters with."""
         ...
 
 
@@ -109,9 +106,10 @@ def calibrate(budget: Budget, families: Sequence[Family[M]]) -> Calibrated[M]:
     found: list[_Candidate[M]] = []
     ways = (
         ("by ρ", _by_rho),
+        ("by μ²", _by_mu_squared),
         ("by ε added up", _directly),
         ("by its exact δ", _exactly),
-        ("by ρ converted", _by_conversion),
+        (f"by {budget.accounting.symbol} converted", _by_conversion),
     )
     for way, settle in ways:
         for family in families:
@@ -131,15 +129,30 @@ def _by_rho(budget: Budget, family: Family[M], _best: int | None) -> tuple[Fract
     if budget.rho is None:
         return None
     limit = budget.rho
-    scale = _smallest_scale(family, lambda price: price.rho <= limit)
+    scale = _smallest_scale(family, lambda mechanism: mechanism.price().rho <= limit)
+    return scale, _threshold(family, scale, budget.delta)
+
+
+def _by_mu_squared(budget: Budget, family: Family[M], _best: int | None) -> tuple[Fraction, int] | None:
+    if budget.mu_squared is None:
+        return None
+    limit = budget.mu_squared
+    scale = _smallest_scale(family, lambda mechanism: _within(mechanism.mu_squared(), limit))
     return scale, _threshold(family, scale, budget.delta)
 
 
 def _directly(budget: Budget, family: Family[M], _best: int | None) -> tuple[Fraction, int] | None:
-    if budget.epsilon is None or _price(family, Fraction(1)).direct is None:
+    if budget.epsilon is None or not budget.accounting.adds_epsilon:
+        return None
+    if _at(family, Fraction(1), None).price().direct is None:
         return None
     limit = budget.epsilon
-    scale = _smallest_scale(family, lambda price: price.direct is not None and price.direct.epsilon <= limit)
+
+    def affordable(mechanism: M) -> bool:
+        direct = mechanism.price().direct
+        return direct is not None and direct.epsilon <= limit
+
+    scale = _smallest_scale(family, affordable)
     return scale, _threshold(family, scale, budget.delta)
 
 
@@ -153,10 +166,10 @@ def _exactly(budget: Budget, family: Family[M], _best: int | None) -> tuple[Frac
         return cast("KnowsDelta", family.build(_scale(exponent), threshold))
 
     limit = rho_cks_down(epsilon, budget.delta)
-    enough = math.log2(_smallest_scale(family, lambda price: price.rho <= limit))
+    enough = math.log2(_smallest_scale(family, lambda mechanism: mechanism.price().rho <= limit))
     searched = Searched(
         about=lambda exponent, threshold: built(exponent, threshold).delta_about(float(epsilon)),
-        escape=lambda exponent, threshold: built(exponent, threshold).escape_about(),
+        failure=lambda exponent, threshold: built(exponent, threshold).failure_about(),
         bound=lambda exponent, threshold: built(exponent, threshold).delta_at(epsilon),
         delta=budget.delta,
         lowest_threshold=_at(family, Fraction(1), None).lowest_threshold,
@@ -205,8 +218,9 @@ def _lowest_threshold(budget: Budget, family: Family[M], scale: Fraction, thresh
 def _at_share(budget: Budget, family: Family[M], share: Fraction) -> tuple[Fraction, int]:
     """Give this share of δ to the conversion and the rest to the threshold."""
     conversion = share * budget.delta
-    limit = rho_cks_down(budget.epsilon or 0, conversion)
-    scale = _smallest_scale(family, lambda price: price.rho <= limit)
+    accounting = budget.accounting
+    limit = accounting.loss_down(budget.epsilon or Fraction(0), conversion)
+    scale = _smallest_scale(family, lambda mechanism: _within(accounting.price(mechanism), limit))
     return scale, _threshold(family, scale, budget.delta - conversion)
 
 
@@ -237,29 +251,32 @@ def _least_scale(budget: Budget, family: Family[M], threshold: int, fits: Fracti
 
 def _total(budget: Budget, family: Family[M], scale: Fraction, threshold: int) -> Fraction:
     mechanism = _at(family, scale, threshold)
-    return mechanism.escape() + delta_cks_up(mechanism.price().rho, budget.epsilon or 0)
+    loss = budget.accounting.price(mechanism)
+    if loss is None:
+        return Fraction(1)
+    return mechanism.failure() + budget.accounting.delta_up(loss, budget.epsilon or Fraction(0))
 
 
-def _smallest_scale(family: Family[M], affordable: Callable[[Guarantee], bool]) -> Fraction:
+def _within(loss: Fraction | None, limit: Fraction) -> bool:
+    return loss is not None and loss <= limit
+
+
+def _smallest_scale(family: Family[M], affordable: Callable[[M], bool]) -> Fraction:
     low, high = _SMALLEST_EXPONENT, _LARGEST_EXPONENT
-    if not affordable(_price(family, _scale(high))):
+    if not affordable(_at(family, _scale(high), None)):
         raise InvalidArgumentError("budget", "this one", "large enough for some amount of noise")
-    if affordable(_price(family, _scale(low))):
+    if affordable(_at(family, _scale(low), None)):
         return _scale(low)
     # 2^-30 of relative width is below the digits a scale is rounded to.
     while high - low > 2**-30:
         middle = (low + high) / 2
-        low, high = (low, middle) if affordable(_price(family, _scale(middle))) else (middle, high)
+        low, high = (low, middle) if affordable(_at(family, _scale(middle), None)) else (middle, high)
     return _scale(high)
 
 
 def _threshold(family: Family[M], scale: Fraction, delta: Fraction) -> int:
     lowest = _at(family, scale, None).lowest_threshold
-    return smallest(lambda t: family.build(scale, t).escape() <= delta, lowest)
-
-
-def _price(family: Family[M], scale: Fraction) -> Guarantee:
-    return _at(family, scale, None).price()
+    return smallest(lambda t: family.build(scale, t).failure() <= delta, lowest)
 
 
 def _at(family: Family[M], scale: Fraction, threshold: int | None) -> M:

@@ -1,4 +1,4 @@
-"""From δ-approximate ρ-CDP to (ε, δ) and back.
+"""From δ-approximate ρ-zCDP to (ε, δ) and back.
 
 Canonne, Kamath and Steinke: (ρ, d) implies (ε, d + delta_cks(ρ, ε)) where
 
@@ -9,7 +9,7 @@ nothing else, and the bound is *evaluated* at that a with directed rounding. Sol
 
     ε ≥ aρ + log(1-1/a) + (log(1/δ) - log a)/(a-1),      ρ ≤ (ε - log(1-1/a) - (log(1/δ) - log a)/(a-1)) / a.
 
-Both forms of "approximate CDP" convert alike: the mixture form of the survey and the good-part form of
+Both forms of approximate zCDP convert alike: the mixture form of the survey and the good-part form of
 Lemma G that our proofs use.
 """
 
@@ -26,7 +26,7 @@ from unlisted.privacy.search import lowest_point
 
 
 def delta_cks_up(rho: Number, epsilon: Number) -> Fraction:
-    """Bound from above the δ at which ρ-CDP implies (ε, δ)-DP."""
+    """Bound from above the δ at which ρ-zCDP implies (ε, δ)-DP."""
     rho_, eps = not_negative("rho", rho), not_negative("epsilon", epsilon)
     if rho_ == 0:
         return Fraction(0)
@@ -37,7 +37,7 @@ def delta_cks_up(rho: Number, epsilon: Number) -> Fraction:
 
 
 def epsilon_cks_up(rho: Number, delta: Number) -> Fraction:
-    """Bound from above the smallest ε at which ρ-CDP implies (ε, δ)-DP."""
+    """Bound from above the smallest ε at which ρ-zCDP implies (ε, δ)-DP."""
     rho_, d = not_negative("rho", rho), _open_unit(delta)
     if rho_ == 0:
         return Fraction(0)
@@ -48,7 +48,7 @@ def epsilon_cks_up(rho: Number, delta: Number) -> Fraction:
 
 
 def rho_cks_down(epsilon: Number, delta: Number) -> Fraction:
-    """Bound from below the largest ρ for which ρ-CDP implies (ε, δ)-DP; 0 if none was found."""
+    """Bound from below the largest ρ for which ρ-zCDP implies (ε, δ)-DP; 0 if none was found."""
     eps, d = not_negative("epsilon", epsilon), _open_unit(delta)
     e, log_inverse = float(eps), float(-log_down(d))
     a = _best_order(lambda a: -(e - math.log1p(-1 / a) - (log_inverse - math.log(a)) / (a - 1)) / a)
@@ -63,7 +63,7 @@ def epsilon_simple_up(rho: Number, delta: Number) -> Fraction:
 
 
 def rho_of_epsilon_up(epsilon: Number) -> Fraction:
-    """Bound from above the ρ of an (ε, δ)-DP mechanism, which is δ-approximate ε·tanh(ε/2)-CDP; this is tight."""
+    """Bound from above the ρ of an (ε, δ)-DP mechanism, which is δ-approximate ε·tanh(ε/2)-zCDP; this is tight."""
     eps = not_negative("epsilon", epsilon)
     decay = exp_down(-eps)
     return round_up(eps * (1 - decay) / (1 + decay))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from unlisted.errors import BudgetRefusedError, InvalidArgumentError
-from unlisted.privacy.guarantee import Guarantee
+from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Filter:
     """A total (ρ, δ) that no sequence of adaptively chosen guarantees can exceed.
 
     Guarantees: after any history, the settled and reserved amounts together are at most the total, so the answers
-    given are δ-approximate ρ-CDP for the total (ρ, δ), in the good-part form (ρ and δ add under composition).
+    given are δ-approximate ρ-zCDP for the total (ρ, δ), in the good-part form (ρ and δ add under composition).
     """
 
     def __init__(self, total: Guarantee) -> None:
@@ -64,6 +64,42 @@ class Filter:
             raise InvalidArgumentError("used", used.rho, "at most the reserved ceiling")
         self._open = [one for one in self._open if one is not reservation]
         self._settled = self._settled + _rho_delta(used)
+
+
+class EpsilonFilter:
+    """A total (ε, δ) that no sequence of adaptively chosen (ε, δ) statements can exceed, by basic composition.
+
+    Guarantees: after any history, what was spent is at most the total in ε and in δ, so the answers given together
+    are (ε, δ)-DP for the total (`lemma.md`, section 5). Nothing comes back.
+    """
+
+    def __init__(self, total: EpsilonDelta) -> None:
+        self.total = total
+        self.spent = EpsilonDelta(Fraction(0), Fraction(0))
+
+    def require(self, cost: EpsilonDelta) -> EpsilonDelta:
+        """Return what will be spent after a question, or refuse it at no cost."""
+        after = EpsilonDelta(self.spent.epsilon + cost.epsilon, self.spent.delta + cost.delta)
+        if after.epsilon > self.total.epsilon or after.delta > self.total.delta:
+            raise BudgetRefusedError(_epsilon_refusal(cost, self.total, self.spent))
+        return after
+
+    def spend(self, cost: EpsilonDelta) -> None:
+        """Charge a question before its data is touched."""
+        self.spent = self.require(cost)
+
+
+def _epsilon_refusal(cost: EpsilonDelta, total: EpsilonDelta, spent: EpsilonDelta) -> str:
+    left = EpsilonDelta(total.epsilon - spent.epsilon, total.delta - spent.delta)
+    if cost.epsilon > left.epsilon:
+        return (
+            f"The question costs ε = {float(cost.epsilon):.6g}, but only ε = {float(left.epsilon):.6g} of "
+            f"{float(total.epsilon):.6g} is left. Ask with a smaller ε; nothing was charged."
+        )
+    return (
+        f"The question costs δ = {float(cost.delta):.3g}, but only δ = {float(left.delta):.3g} of "
+        f"{float(total.delta):.3g} is left. Leave its delta out, or say a smaller one; nothing was charged."
+    )
 
 
 def _rho_delta(guarantee: Guarantee) -> Guarantee:

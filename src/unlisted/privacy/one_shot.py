@@ -35,10 +35,10 @@ _THRESHOLDS = 3
 
 @dataclass(frozen=True)
 class Searched:
-    """A mechanism's δ as a function of an exponent of noise and a threshold: about, about its escape, a bound."""
+    """A mechanism's δ as a function of an exponent of noise and a threshold: about, about its failure, a bound."""
 
     about: Callable[[float, int], float]
-    escape: Callable[[float, int], float]
+    failure: Callable[[float, int], float]
     bound: Callable[[float, int], Fraction]
     delta: Fraction
     lowest_threshold: int
@@ -50,7 +50,7 @@ class Searched:
 
     def first_threshold(self, exponent: float) -> int:
         """Return about the lowest threshold that keeps a lone user's labels in."""
-        return smallest(lambda t: self.escape(exponent, t) <= self.delta, self.lowest_threshold)
+        return smallest(lambda t: self.failure(exponent, t) <= self.delta, self.lowest_threshold)
 
 
 def lowest(searched: Searched, enough: float) -> tuple[float, int] | None:

@@ -22,6 +22,15 @@ class Sensitivity:
 
     With `add_remove` neighbours differ by one unit present or absent, so all counts move in the same direction.
     With `replace` one unit's contribution is exchanged for another: it may leave `items` labels and enter as many.
+
+    Args:
+        items: Δ0, the L0 sensitivity: the most labels that one unit changes; None if there is no bound.
+        count: Δ∞, the L∞ sensitivity: the most by which it changes one count.
+        adjacency: "add_remove" or "replace".
+
+    Examples:
+        >>> ul.Sensitivity(items=10).count
+        1
     """
 
     notation: ClassVar = Notation("Sensitivity", ("items", "count", "adjacency"))

@@ -42,9 +42,9 @@ def top_laplace_tail(t: float, scale: float) -> float:
     return math.exp(-t / scale) * (1 + t / (2 * scale)) / 2
 
 
-def gumbel_threshold(epsilon: float, delta: float, rivals: int, count: int = 1) -> float:
+def gumbel_threshold(epsilon: float, delta: float, entering: int, count: int = 1) -> float:
     """Return the survey's Δ∞ + (Δ∞/ε)·log(ℓ/δ)."""
-    return count + count / epsilon * math.log(rivals / delta)
+    return count + count / epsilon * math.log(entering / delta)
 
 
 def binary_threshold(epsilon: float, delta: float, items: int, rounds: int, nodes: int) -> float:

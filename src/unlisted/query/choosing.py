@@ -15,16 +15,19 @@ from typing import Any
 from unlisted.counts.bounded_counts import Ties
 from unlisted.counts.weights import Weighing
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.boundary_coin import share_of
 from unlisted.mechanisms.mechanism import Mechanism
 from unlisted.mechanisms.partition_selection.from_counts import CountedLabels
 from unlisted.mechanisms.partition_selection.optimal import OptimalLabels
 from unlisted.mechanisms.partition_selection.rounds_for_budget import Method, labels_for_budget
 from unlisted.mechanisms.partition_selection.then_count import FindThenCount, FoundTop
 from unlisted.mechanisms.partition_selection.then_rank import LabelRanking
+from unlisted.mechanisms.partition_selection.then_sum import FindThenSum
+from unlisted.mechanisms.partition_selection.with_totals import FoundWithTotals
+from unlisted.mechanisms.randomized_threshold import share_of
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
+from unlisted.mechanisms.totals.total import DistinctTotal, UserTotal
 from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 from unlisted.noise.on_counts import Noise
 from unlisted.privacy.calibrate import Calibrated
@@ -33,6 +36,7 @@ from unlisted.privacy.numbers import positive
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.query import questions, version_0_1
 from unlisted.query.options import require_budget
+from unlisted.query.question import Question
 
 AnyMechanism = Mechanism[Any]
 
@@ -57,8 +61,8 @@ class Chosen:
     before: Callable[[], AnyMechanism | None] | None = None
 
 
-def chosen_for(question: questions.Question, *, one_shot: bool) -> Chosen:
-    """Choose and calibrate a mechanism; `one_shot` says that no account, which counts ρ, will pay."""
+def chosen_for(question: Question, *, one_shot: bool) -> Chosen:
+    """Choose and calibrate a mechanism; `one_shot` says that no account, which adds up, will pay."""
     return _CHOSEN[type(question)](question, one_shot)
 
 
@@ -67,15 +71,15 @@ def bounded_histogram(
 ) -> Chosen:
     """Choose a histogram of bounded items: Algorithm 1, or where users have few items one whose noise ends."""
     found = ThresholdHistogram.for_budget(budget, sensitivity, noise, minimum_count, one_shot=one_shot)
-    plain, usual = found.mechanism, found.mechanism.with_coin(budget)
+    plain, usual = found.mechanism, found.mechanism.with_randomized_threshold(budget)
     ends = _ending(budget, sensitivity, minimum_count) if noise == "auto" else None
-    # An account counts ρ, of which noise that ends may cost more than the noise it is compared with.
-    if ends is not None and (one_shot or ends.guarantee().rho <= usual.guarantee().rho):
+    # Of what an account counts, noise that ends may cost more than the noise it is compared with.
+    if ends is not None and (one_shot or _loss(budget, ends) <= _loss(budget, usual)):
         users, others = (one.accuracy().needed[ENOUGH] for one in (ends, usual))
         if users <= others:
             against = f"an item appears {ENOUGH} % of the time with {users:,} users; by {plain.law}"
             return Chosen(ends, f"{against}, with {others:,}.", lambda: plain)
-    return Chosen(usual, found.reason + _said_of_coin(usual.lowered), lambda: plain)
+    return Chosen(usual, found.reason + _said_of_share(usual.lowered), lambda: plain)
 
 
 def top_histogram(
@@ -83,8 +87,8 @@ def top_histogram(
 ) -> Chosen:
     """Calibrate Algorithm 2."""
     found = TopHistogram.for_budget(budget, sensitivity, fetched, noise, ties)
-    usual = found.mechanism.with_coin(budget)
-    return Chosen(usual, found.reason + _said_of_coin(usual.lowered), lambda: found.mechanism)
+    usual = found.mechanism.with_randomized_threshold(budget)
+    return Chosen(usual, found.reason + _said_of_share(usual.lowered), lambda: found.mechanism)
 
 
 def gumbel_ranking(question: questions.Top, ranking: Ranking) -> Chosen:
@@ -111,7 +115,13 @@ def _ending(budget: Budget, sensitivity: Sensitivity, minimum_count: int) -> Tru
         return None
 
 
-def _said_of_coin(lowered: int) -> str:
+def _loss(budget: Budget, mechanism: AnyMechanism) -> Fraction:
+    """Return what a mechanism costs of what its account adds up."""
+    accounting = budget.accounting
+    return accounting.charge(accounting.ceiling(mechanism, budget.delta))[0]
+
+
+def _said_of_share(lowered: int) -> str:
     share = f"{share_of(lowered):.1%}"
     return f" A Bernoulli draw for each label lowers it by 1 for {share} of them." if lowered else ""
 
@@ -120,6 +130,14 @@ def _histogram(question: questions.Histogram, one_shot: bool) -> Chosen:
     budget = require_budget(question.budget)
     if not question.finds:
         return bounded_histogram(budget, question.counted.sensitivity, question.noise, one_shot=one_shot)
+    if question.amounts is not None:
+        low, high = question.amounts.low, question.amounts.high
+        sums = FindThenSum.for_budget(budget, _weighing(question), low=low, high=high, one_shot=one_shot)
+        return Chosen(sums.mechanism, sums.reason)
+    if question.with_totals or question.other:
+        users, other = question.with_totals, question.other
+        both = FoundWithTotals.for_budget(budget, _weighing(question), users=users, other=other, one_shot=one_shot)
+        return Chosen(both.mechanism, both.reason)
     found = FindThenCount.for_budget(budget, _weighing(question), one_shot=one_shot)
     return Chosen(found.mechanism, found.reason)
 
@@ -135,7 +153,7 @@ def _top(question: questions.Top, one_shot: bool) -> Chosen:
         budget, weighing = require_budget(question.budget), _weighing(question)
         by_labels = LabelRanking.for_budget(budget, weighing, question.k, counts=question.counts)
         return Chosen(by_labels.mechanism, by_labels.reason)
-    if question.method == "find":
+    if question.method == "find" or question.by is not None:
         return _found_top(question, one_shot)
     by_gumbel = _by_gumbel(question, Ranking(question.k, question.fetched, question.counted.sensitivity))
     if not question.may_find:
@@ -145,7 +163,8 @@ def _top(question: questions.Top, one_shot: bool) -> Chosen:
 
 def _found_top(question: questions.Top, one_shot: bool) -> Chosen:
     found = FindThenCount.for_budget(require_budget(question.budget), _weighing(question), one_shot=one_shot)
-    return Chosen(FoundTop(found.mechanism, question.k, question.counts), found.reason)
+    groups = None if question.by is None else len(question.groups or ())
+    return Chosen(FoundTop(found.mechanism, question.k, question.counts, groups), found.reason)
 
 
 def _better_ranking(question: questions.Top, by_gumbel: Calibrated[TopK], one_shot: bool) -> Chosen:
@@ -197,15 +216,26 @@ def _better_labels(question: questions.Labels, one_shot: bool) -> Chosen:
     items = "1 item each" if question.bound == 1 else f"{question.bound:,} items each"
     against = f"{by_counts:,} users of {items} by counts, {by_weights:,} by weights"
     name, best, fewest = "counts", counts, by_counts
-    coins = _optimal_if_any(budget, query.sensitivity) if one_shot else None
-    if coins is not None and _even(coins) <= by_counts:
-        name, best, fewest = "coins", coins, _even(coins)
-        against = f"{against}, {fewest:,} by a coin for each label"
+    draws = _optimal_if_any(budget, query.sensitivity) if one_shot else None
+    if draws is not None and _even(draws) <= by_counts:
+        name, best, fewest = "Bernoulli draws", draws, _even(draws)
+        against = f"{against}, {fewest:,} by a Bernoulli draw for each label"
     if fewest < COUNTS_ARE_BETTER * by_weights:
         return Chosen(best.mechanism, f"an even chance takes {against}: {name}; {best.reason}", before)
     rounds = _by_weights(question, "hints", one_shot)
     reason = f"an even chance takes {against}: weights, in rounds with hints; {rounds.reason}"
     return Chosen(rounds.mechanism, reason, before)
+
+
+def _users(question: questions.Users, one_shot: bool) -> Chosen:
+    users = UserTotal.for_budget(require_budget(question.budget), question.counted.sensitivity, one_shot=one_shot)
+    return Chosen(users.mechanism, users.reason)
+
+
+def _distinct(question: questions.Distinct, one_shot: bool) -> Chosen:
+    budget, sensitivity = require_budget(question.budget), question.counted.sensitivity
+    values = DistinctTotal.for_budget(budget, sensitivity, one_shot=one_shot)
+    return Chosen(values.mechanism, values.reason)
 
 
 def _even(found: Chosen) -> int:
@@ -224,8 +254,8 @@ def _optimal_if_any(budget: Budget, sensitivity: Sensitivity) -> Chosen | None:
 
 def _by_counts(budget: Budget, sensitivity: Sensitivity, *, one_shot: bool) -> Chosen:
     found = ThresholdHistogram.for_budget(budget, sensitivity, one_shot=one_shot)
-    usual = found.mechanism.with_coin(budget)
-    reason = found.reason + _said_of_coin(usual.lowered)
+    usual = found.mechanism.with_randomized_threshold(budget)
+    reason = found.reason + _said_of_share(usual.lowered)
     return Chosen(CountedLabels(usual), reason, lambda: CountedLabels(found.mechanism))
 
 
@@ -234,14 +264,16 @@ def _by_weights(question: questions.Labels, method: Method, one_shot: bool) -> C
     return Chosen(found.mechanism, found.reason)
 
 
-def _weighing(question: questions.Question) -> Weighing:
+def _weighing(question: Question) -> Weighing:
     """Return how the items of a question's users are weighed."""
     return Weighing(question.items_looked_at, adjacency=question.adjacency)
 
 
-_CHOSEN: dict[type[questions.Question], Callable[[Any, bool], Chosen]] = {
+_CHOSEN: dict[type[Question], Callable[[Any, bool], Chosen]] = {
     questions.Histogram: _histogram,
     questions.TopHistogram: _top_histogram,
     questions.Top: _top,
     questions.Labels: _labels,
+    questions.Users: _users,
+    questions.Distinct: _distinct,
 }

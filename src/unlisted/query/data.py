@@ -8,9 +8,15 @@ can tell whether the schema did, in a database say, there is no name, and every 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import NoReturn
 
+from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.bounded_total import BoundedTotal
+from unlisted.counts.count_profile import CountProfile
+from unlisted.errors import InvalidCountsError
 from unlisted.mechanisms.mechanism import CountSource
 
 MOST_REMEMBERED = 4096
@@ -70,3 +76,31 @@ class Rehearsed:
 
 REHEARSED = Rehearsed()
 """What this process has rehearsed."""
+
+
+@dataclass(frozen=True)
+class GivenCounts:
+    """Counts that are here already, for whatever a mechanism needs of them. It is a `CountSource`."""
+
+    counts: BoundedCounts
+
+    def all_counts(self, cut: int) -> AbstractContextManager[BoundedCounts | CountProfile]:  # noqa: ARG002
+        """Return the counts."""
+        return nullcontext(self.counts)
+
+    def largest_counts(self, fetched: int) -> AbstractContextManager[BoundedCounts]:  # noqa: ARG002
+        """Return the counts; what reads them cuts them, and refuses what was cut otherwise."""
+        return nullcontext(self.counts)
+
+    def weights(self) -> NoReturn:
+        """Refuse: labels are weighed by what each user has, which counts no longer tell."""
+        raise InvalidCountsError("Counts cannot be weighed: they no longer say which items each user had.")
+
+    def user_count(self) -> NoReturn:
+        """Refuse: one user may stand behind several counts."""
+        raise InvalidCountsError("Counts do not say how many users there are: one user may be in several of them.")
+
+    def distinct_values(self) -> AbstractContextManager[BoundedTotal]:
+        """Return how many labels were declared."""
+        items = self.counts.sensitivity.require_items("The number of different values")
+        return nullcontext(BoundedTotal(len(self.counts), items))

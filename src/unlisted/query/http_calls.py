@@ -97,7 +97,9 @@ def _read(text: bytes | str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        raise AccessError(502, "What answered is no unlisted service. Is the address right?") from None
+        raise AccessError(
+            502, "The server at this address is not an unlisted service. Check the address."
+        ) from None
 
 
 def _refused(status: int, problem: bytes, asked: Mapping[str, Any]) -> UnlistedError:
@@ -130,13 +132,14 @@ def _checked(url: str) -> str:
     parts = urllib.parse.urlsplit(url) if isinstance(url, str) else None
     if parts is None or not parts.hostname or parts.query or parts.fragment or parts.username:
         raise InvalidArgumentError("url", url, "the address of a service, such as https://counts.example.org")
-    if parts.scheme != "https" and not (parts.scheme == "http" and _is_this_machine(parts.hostname)):
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_this_machine(parts.hostname)):
         hint = "Over http the key could be read on the way."
         raise InvalidArgumentError("url", url, "an https address, or http to this machine", hint)
     return url.rstrip("/")
 
 
-def _is_this_machine(host: str) -> bool:
+def is_this_machine(host: str) -> bool:
+    """Return whether only this machine can reach an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

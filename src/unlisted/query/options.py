@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from datetime import date
 from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.on_counts import Noise
-from unlisted.privacy.guarantee import Budget
-from unlisted.privacy.numbers import positive, whole
+from unlisted.privacy.guarantee import DEFAULT_DELTA, Budget
+from unlisted.privacy.numbers import exact, positive, whole
+from unlisted.query.charging import Payer
 from unlisted.tables.count_query import MOST_LABEL_BYTES
+from unlisted.tables.groups import Groups
 
 LARGEST_FETCH = 2**62
 """No engine hands over that many counts; a larger number would only fail there, when data has been touched."""
@@ -24,11 +27,11 @@ _EXACTLY = Context(prec=80, traps=[Inexact])
 class Option:
     """What is said of an option once: how a value of it is read, one line of help, and what may be chosen.
 
-    `kind` is what it holds: a name of a column, a text, a whole number, an amount, a choice or a switch. What an
-    owner fixes for a data set (`owners`) is not asked over HTTP.
+    `kind` is what it holds: names of columns, a text, a list of values, a whole number, an amount above 0, a
+    number, a choice or a switch. What an owner fixes for a data set (`owners`) is not asked over HTTP.
     """
 
-    kind: Literal["columns", "text", "whole", "amount", "choice", "switch"]
+    kind: Literal["columns", "text", "values", "whole", "amount", "number", "choice", "switch"]
     help: str
     read: Callable[[str, Any], Any]
     choices: tuple[str, ...] = ()
@@ -75,6 +78,11 @@ def read_amount(name: str, value: Any) -> Fraction | None:
     return None if value is None else positive(name, value)
 
 
+def read_number(name: str, value: Any) -> Fraction | None:
+    """Read a number of any sign exactly, or nothing."""
+    return None if value is None else exact(name, value)
+
+
 def read_switch(name: str, value: Any) -> bool:
     """Read yes or no."""
     if not isinstance(value, bool):
@@ -105,6 +113,11 @@ def read_label_bytes(name: str, value: Any) -> int:
     return whole(name, value)
 
 
+def read_values(name: str, value: Any) -> tuple[Any, ...] | None:  # noqa: ARG001 - groups name themselves
+    """Read a list of groups, or nothing."""
+    return None if value is None else Groups(value).listed
+
+
 def as_it_is(name: str, value: Any) -> Any:  # noqa: ARG001 - the count query checks it with the others
     """Leave a value to be checked with the others."""
     return value
@@ -113,9 +126,14 @@ def as_it_is(name: str, value: Any) -> Any:  # noqa: ARG001 - the count query ch
 AMOUNTS: Mapping[str, Option] = {
     "epsilon": Option("amount", "The ε of the whole question; δ is then the total.", read_amount),
     "rho": Option("amount", "The ρ of the whole question, in place of ε; δ is then the threshold's.", read_amount),
+    "mu_squared": Option(
+        "amount",
+        "The μ² of the whole question, in place of ε, as accounts in Gaussian DP count; δ is the threshold's.",
+        read_amount,
+    ),
     "delta": Option(
         "amount",
-        "The probability that a rare value slips out; far below 1 / (number of users), such as 1e-8.",
+        "The probability that a rare value slips out; far below 1 / (number of users). 1e-8 unless said.",
         read_amount,
     ),
 }
@@ -136,24 +154,43 @@ NOISE = choice(Noise, "The noise distribution; auto takes the one with the lowes
 
 
 def read_budget(amounts: Mapping[str, Any]) -> Budget:
-    """Make a budget of amounts, or say what is missing."""
+    """Make a budget of a question's amounts, or say what is missing; δ has a default."""
     said = {name: amounts.get(name) for name in AMOUNTS}
-    if said["epsilon"] is None and said["rho"] is None:
+    given = [name for name in AMOUNTS if name != "delta" and said[name] is not None]
+    if not given:
         raise InvalidArgumentError(
-            "epsilon", None, "given, or rho in its place", "For example: epsilon 1, delta 1e-8."
+            "epsilon", None, "given, or rho in its place", "For example: epsilon=1. Smaller protects more."
         )
-    if said["epsilon"] is not None and said["rho"] is not None:
-        raise InvalidArgumentError("rho", said["rho"], "left out with epsilon", "Say one of the two.")
-    if said["delta"] is None:
-        raise InvalidArgumentError("delta", None, "given", "For example: 1e-8.")
-    return Budget(epsilon=said["epsilon"], rho=said["rho"], delta=said["delta"])
+    if len(given) > 1:
+        raise InvalidArgumentError(given[1], said[given[1]], f"left out with {given[0]}", "Say one of the two.")
+    delta = DEFAULT_DELTA if said["delta"] is None else said["delta"]
+    return Budget(delta=delta, **{given[0]: said[given[0]]})
+
+
+def read_total(amounts: Mapping[str, Any]) -> Budget:
+    """Make a budget of the amounts of an account or a data set. Many questions share its δ, so it must be said."""
+    budget = read_budget(amounts)
+    if amounts.get("delta") is None:
+        hint = "All questions share it. For example: 1e-6."
+        raise InvalidArgumentError("delta", None, "given", hint)
+    return budget
+
+
+def budget_of(budget: Budget | None, amounts: Mapping[str, Any]) -> Budget:
+    """Return the budget that was given whole, or make one of the amounts that were given in its place."""
+    said = [name for name, amount in amounts.items() if amount is not None]
+    if budget is None:
+        return read_budget(amounts)
+    if said:
+        raise InvalidArgumentError(said[0], amounts[said[0]], "left out with a budget", "Say one of the two.")
+    return require_budget(budget)
 
 
 def require_budget(budget: object, hint: str = "") -> Budget:
     """Refuse what is no budget."""
     if isinstance(budget, Budget):
         return budget
-    raise InvalidArgumentError("budget", budget, "a budget such as ul.Budget(epsilon=1, delta=1e-8)", hint)
+    raise InvalidArgumentError("budget", budget, "a budget such as ul.Budget(epsilon=1)", hint)
 
 
 def require_items(items_per_user: int | None, what: str) -> None:
@@ -166,10 +203,48 @@ def require_items(items_per_user: int | None, what: str) -> None:
 def sayable(name: str, value: Any) -> Any:
     """Return a value as JSON says it; an amount as the decimal that it is, so that the same number is read."""
     if isinstance(value, tuple):
-        return list(value)
+        return [str(one) if isinstance(one, date) else one for one in value]
     if not isinstance(value, Fraction):
         return value
     try:
         return str(_EXACTLY.divide(Decimal(value.numerator), Decimal(value.denominator)))
     except Inexact:
         raise InvalidArgumentError(name, value, "a decimal of at most 80 digits, to be sent") from None
+
+
+def foreign_or_missing(kind: type[Any], told: Mapping[str, Any]) -> list[InvalidArgumentError]:
+    """Return what does not belong to a kind of question, and what it cannot do without."""
+    own, defaults = own_options(kind), defaults_of(kind)
+    left_out = f"left out of the question {kind.kind!r}"
+    foreign = [InvalidArgumentError(name, told[name], left_out) for name in told if name not in own]
+    missing = [name for name in own if name not in told and name not in defaults]
+    return foreign + [InvalidArgumentError(name, None, "given") for name in missing]
+
+
+def unreadable(kind: type[Any], told: Mapping[str, Any]) -> Iterator[InvalidArgumentError]:
+    """Yield what is wrong with each option by itself."""
+    options = own_options(kind)
+    for name, value in told.items():
+        if name in options:
+            try:
+                options[name].read(name, value)
+            except InvalidArgumentError as problem:
+                yield problem
+
+
+def priced_by(account: Payer | None, per_item_epsilon: Any, delta: Any) -> dict[str, Any]:
+    """Return what each draw costs: what was said, and what an account was opened with where nothing was said."""
+    if account is not None and account.result_epsilon is not None and account.question_delta is not None:
+        per_item_epsilon = account.result_epsilon if per_item_epsilon is None else per_item_epsilon
+        delta = account.question_delta if delta is None else delta
+    return {"per_item_epsilon": per_item_epsilon, "delta": delta}
+
+
+def each_of(
+    budget: Budget | None, amounts: Mapping[str, Any], per_item_epsilon: Any, account: Payer | None
+) -> dict[str, Any]:
+    """Return what each draw of a ranking costs, with its δ; without one where a budget is for all of them."""
+    if budget is not None or amounts.get("epsilon") is not None or amounts.get("rho") is not None:
+        return {"per_item_epsilon": per_item_epsilon}
+    each = priced_by(account, per_item_epsilon, amounts.get("delta"))
+    return {} if each["per_item_epsilon"] is None else each

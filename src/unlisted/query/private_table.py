@@ -8,39 +8,65 @@ from dataclasses import dataclass
 from typing import Any
 
 from unlisted.counts.bounded_counts import BoundedCounts
+from unlisted.counts.bounded_total import BoundedTotal
 from unlisted.counts.count_profile import CountProfile
 from unlisted.counts.weight_oracle import WeightOracle
-from unlisted.errors import InvalidArgumentError
+from unlisted.errors import InvalidArgumentError, UnlistedError
 from unlisted.mechanisms.mechanism import Mechanism
-from unlisted.privacy.numbers import Number, failure_probability
-from unlisted.query.asking import Askable
+from unlisted.privacy.numbers import Number, failure_probability, whole
+from unlisted.query.asking.askable import Askable
 from unlisted.query.charging import Payer
 from unlisted.query.choosing import Chosen
 from unlisted.query.data import Data, Rehearsal
 from unlisted.query.plan import Plan
 from unlisted.query.planner import make_plan, plan_of
-from unlisted.query.questions import Item, Question
+from unlisted.query.question import Question
+from unlisted.query.questions import Item
+from unlisted.release.html import card
 from unlisted.tables.bounding import fresh_secret
-from unlisted.tables.column_types import ColumnType
+from unlisted.tables.column_types import ColumnType, FirstLine
+from unlisted.tables.column_types import told as told_columns
 from unlisted.tables.count_query import LONGEST_LABEL, CountQuery, item_names
 from unlisted.tables.counting import count_all, count_top
 from unlisted.tables.table import Table
 from unlisted.tables.table import table as open_table
+from unlisted.tables.totals import count_distinct, count_users
 from unlisted.tables.weighing import weighed
 
 
 class PrivateTable(Askable):
     """Rows of users, somewhere, and the questions that may be asked of them.
 
-    Each question returns a plan and touches no data: `histogram`, `top`, `top_histogram`, `labels`, and
-    `release_with` for a mechanism of your own.
+    Each question returns a plan and touches no data: `histogram`, `top`, `top_histogram`, `labels`, `users`,
+    `distinct`, and `release_with` for a mechanism of your own.
+
+    Args:
+        table: the rows; call `ul.table`, which opens them.
+        declared_users: about how many users there are, as the owner says.
+
+    Examples:
+        >>> table = ul.table(searches(), user="user")
+        >>> release = table.top("query", k=3, budget=ul.Budget(epsilon=1, delta=1e-8)).run()
+        >>> release[0]["rank"]
+        1
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, declared_users: int | None = None) -> None:
         self._table = table
+        self._users = None if declared_users is None else whole("declared_users", declared_users)
 
     def __repr__(self) -> str:
         return repr(self._table)
+
+    def _repr_html_(self) -> str:
+        try:
+            columns = self._table.columns()
+        except UnlistedError as problem:
+            return card(repr(self), lines=[str(problem)])
+        shown = (
+            [] if isinstance(columns, FirstLine) else [f"{name}: {kind.value}" for name, kind in columns.items()]
+        )
+        return card(repr(self), lines=shown or [told_columns(columns)])
 
     def columns(self) -> Mapping[str, ColumnType]:
         """Return the columns and what they hold, without touching a row; the user's must be fit to be one."""
@@ -64,7 +90,8 @@ class PrivateTable(Askable):
         protects more than one row of an item.
 
         Args:
-            item: the column whose values are counted, or several that together name an item.
+            item: the column whose values are counted, or what is computed from columns, such as "lower(query)" or
+                "date_trunc('month', day) AS month"; or several that together name an item.
             mechanism: any `ul.Mechanism`, calibrated.
             at_delta: the total δ at which its ε is reported.
             where: a condition on rows, such as "device = 'phone'".
@@ -93,11 +120,30 @@ class PrivateTable(Askable):
         )
         brought = Chosen(mechanism, "it was brought by whoever asks.")
         delta = failure_probability("at_delta", at_delta)
-        return make_plan(mechanism.describe().name, query, brought, delta, self._data(query)).paid_by(account)
+        plan = make_plan(mechanism.describe().name, query, brought, delta, self._data(query))
+        return plan.paid_by(account).of_users(self._users).checked()
 
     def plan(self, question: Question, *, account: Payer | None = None) -> Plan:
-        """Plan a question that was put together elsewhere."""
-        return plan_of(question, self._data(question.counted), account)
+        """Plan a question that was put together elsewhere.
+
+        Args:
+            question: the question, from `unlisted.query.questions`.
+            account: who pays; without one the budget is spent at once.
+        """
+        return plan_of(question, self._data(question.counted), account).of_users(self._users)
+
+    def filled(self, kind: type[Question], told: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Return the options of a question, with what is fixed for these rows: here nothing is.
+
+        Args:
+            kind: which question is asked.
+            told: its options as they were given.
+        """
+        return dict(told)
+
+    def _planned(self, kind: type[Question], told: dict[str, Any], account: Payer | None) -> Plan:
+        """Make a question of what it was told, plan it, and check it against the columns."""
+        return super()._planned(kind, self.filled(kind, told), account).checked()
 
     def _data(self, query: CountQuery) -> Data:
         return _data_of(self._table, query)
@@ -144,6 +190,16 @@ class TableCounts:
         """Let the engine weigh labels."""
         return weighed(self.table, self.query, secret=fresh_secret())
 
+    @contextmanager
+    def user_count(self) -> Iterator[BoundedTotal]:
+        """Count users inside the engine."""
+        yield count_users(self.table, self.query)
+
+    @contextmanager
+    def distinct_values(self) -> Iterator[BoundedTotal]:
+        """Count labels inside the engine."""
+        yield count_distinct(self.table, self.query, secret=fresh_secret())
+
 
 def table(
     source: Any,
@@ -158,6 +214,7 @@ def table(
     header: Sequence[str] | None = None,
     date_format: str | Mapping[str, str] | None = None,
     timezone: str | None = None,
+    declared_users: int | None = None,
 ) -> PrivateTable:
     """Name the rows to ask about; nothing is opened before it is needed.
 
@@ -179,6 +236,7 @@ def table(
             column to format; as in 2025-11-30 otherwise.
         timezone: where moments with a time zone are counted and compared, such as "Europe/Berlin". Without it
             they can be neither items nor in `where`.
+        declared_users: about how many users there are, a public number. Plans warn if δ is not small against it.
 
     Examples:
         >>> ul.table(searches(), user="user").columns()["query"].value
@@ -196,4 +254,4 @@ def table(
         "date_format": date_format,
         "timezone": timezone,
     }
-    return PrivateTable(open_table(source, user=user, table=table, **said))
+    return PrivateTable(open_table(source, user=user, table=table, **said), declared_users)

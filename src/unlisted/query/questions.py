@@ -1,51 +1,44 @@
 """Every question that may be asked, and every option of it, said once.
 
 A question is a frozen dataclass whose fields are its options, each with how it is read, its default and one line
-of help. Whatever offers questions is made from these fields or compared with them by a test: the methods in
-`asking.py`, the shell's options, the bodies of the HTTP API, the client, the console's form, the reference in the
-docs.
-
-The budget is one option in Python, `budget=ul.Budget(...)`, and is said as `epsilon`, `rho` and `delta` where only
-texts and numbers can be said: `Question.read` takes these, `Question.said` gives them back.
+of help; what all of them have is in `question.py`. Whatever offers questions is made from these fields or compared
+with them by a test: the methods in `asking/`, the shell's options, the bodies of the HTTP API, the client, the
+console's form, the reference in the docs.
 """
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.noise.on_counts import Noise
-from unlisted.privacy.guarantee import Budget
+from unlisted.privacy.guarantee import DEFAULT_DELTA
 from unlisted.privacy.numbers import Number, exact, failure_probability, whole
-from unlisted.privacy.sensitivity import Adjacency
 from unlisted.query.charging import Payer
 from unlisted.query.options import (
     AMOUNTS,
-    ITEMS_LOOKED_AT,
-    ITEMS_PER_USER,
     NOISE,
     Option,
     as_it_is,
     choice,
-    defaults_of,
     option,
-    own_options,
+    priced_by,
     read_amount,
-    read_budget,
     read_fetch,
     read_fetched,
-    read_label_bytes,
+    read_number,
     read_switch,
     require_budget,
     require_items,
-    sayable,
 )
-from unlisted.tables.count_query import LONGEST_LABEL, Count, CountQuery
+from unlisted.query.question import CountingQuestion, GroupedQuestion, Question
+from unlisted.tables.amounts import FINEST_UNIT, SUMS, Amounts
+from unlisted.tables.count_query import LONGEST_LABEL, CountQuery
+from unlisted.tables.items import answer_name
 
 Item = str | list[str] | tuple[str, ...]
 Fetch = int | Literal["all"]
@@ -53,134 +46,12 @@ HistogramMethod = Literal["auto", "threshold", "find"]
 LabelMethod = Literal["auto", "counts", "optimal", "weighted", "sips", "adaptive", "hints"]
 RankingMethod = Literal["auto", "gumbel", "labels", "find"]
 
-
-@dataclass(frozen=True, kw_only=True)
-class Question(ABC):
-    """What every question has: which items, of which rows, and how much one user may matter."""
-
-    kind: ClassVar[str]
-    items: tuple[str, ...] = option(Option("columns", "The columns that together name an item.", as_it_is))
-    budget: Budget | None = None
-    items_per_user: int | None = option(ITEMS_PER_USER, None)
-    where: str | None = option(
-        Option(
-            "text",
-            """A condition on rows, such as "day >= DATE '2025-01-01' AND device = 'phone'".""",
-            as_it_is,
-        ),
-        None,
-    )
-    max_label_bytes: int = option(
-        Option("whole", "Longer labels are not counted.", read_label_bytes), LONGEST_LABEL
-    )
-    adjacency: Adjacency = option(
-        choice(Adjacency, "Protect a user's presence, or also what a present user holds.", owners=True),
-        "add_remove",
-    )
-
-    def __post_init__(self) -> None:
-        for name, about in own_options(type(self)).items():
-            object.__setattr__(self, name, about.read(name, getattr(self, name)))
-        object.__setattr__(self, "items", self.counted.items)
-        self._check()
-
-    def _check(self) -> None:
-        """Refuse what the options say only together."""
-        require_budget(self.budget)
-
-    @property
-    def bound(self) -> int | None:
-        """The bound on the items of one user that rows are cut down to."""
-        return self.items_per_user
-
-    @property
-    def items_looked_at(self) -> int:
-        """How many items of a user help values to be found, where they are found first."""
-        return self.items_per_user or ITEMS_LOOKED_AT
-
-    @classmethod
-    def takes_bound(cls, told: Mapping[str, Any]) -> bool:  # noqa: ARG003 - most kinds always do
-        """Return whether a question takes the bound on items that the owner of a data set set for it."""
-        return True
-
-    @cached_property
-    def counted(self) -> CountQuery:
-        """What is counted, as tables are asked for it; users, unless the question can count rows."""
-        return CountQuery(
-            self.items,
-            items_per_user=self.bound,
-            where=self.where,
-            max_label_bytes=self.max_label_bytes,
-            adjacency=self.adjacency,
-        )
-
-    @classmethod
-    def read(cls, said: Mapping[str, Any], account: Payer | None = None) -> Self:
-        """Make a question of what was said in texts and numbers; what is None was not said.
-
-        An account that was opened with an ε a result and a δ a question says these if nobody else does.
-        """
-        told = {name: value for name, value in said.items() if value is not None}
-        amounts = {name: told.pop(name) for name in AMOUNTS if name in told}
-        foreign = [name for name in told if name not in own_options(cls)]
-        if foreign:
-            raise InvalidArgumentError(foreign[0], told[foreign[0]], f"left out of the question {cls.kind!r}")
-        return cls(**cls._with_amounts(told, amounts, account))
-
-    @classmethod
-    def _with_amounts(
-        cls,
-        told: dict[str, Any],
-        amounts: Mapping[str, Any],
-        account: Payer | None,  # noqa: ARG003
-    ) -> dict[str, Any]:
-        """Add the budget that the amounts say."""
-        return {**told, "budget": read_budget(amounts)}
-
-    def said(self) -> dict[str, Any]:
-        """Return what `read` reads: every option that is not its default, amounts as exact decimals."""
-        told = {name: getattr(self, name) for name in own_options(type(self))}
-        kept = {name: value for name, value in told.items() if value != defaults_of(type(self)).get(name, MISSING)}
-        return {name: sayable(name, value) for name, value in {**kept, **self._amounts()}.items()}
-
-    def _amounts(self) -> dict[str, Fraction]:
-        budget = self.budget
-        if budget is None:
-            return {}
-        amounts = {"epsilon": budget.epsilon, "rho": budget.rho, "delta": budget.delta}
-        return {name: amount for name, amount in amounts.items() if amount is not None}
+_WHERE_FOUND = ("with_totals", "other", "sum")
+"""What a histogram has only where values are found first."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Counting(Question):
-    """A question that can count rows in place of users."""
-
-    count: Count = option(choice(Count, "Count users, or rows."), "users")
-    rows_per_item: int | None = option(
-        Option(
-            "whole",
-            "With rows: the most rows of one user that one item counts (L∞ contribution bound).",
-            as_it_is,
-        ),
-        None,
-    )
-
-    @cached_property
-    def counted(self) -> CountQuery:
-        """What is counted, as tables are asked for it."""
-        return CountQuery(
-            self.items,
-            count=self.count,
-            rows_per_item=self.rows_per_item,
-            items_per_user=self.bound,
-            where=self.where,
-            max_label_bytes=self.max_label_bytes,
-            adjacency=self.adjacency,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Histogram(_Counting):
+class Histogram(GroupedQuestion, CountingQuestion):
     """The counts of every value that enough users share.
 
     With a bound on the items of one user it is Algorithm 1. Without one the values are found first, and then
@@ -198,9 +69,49 @@ class Histogram(_Counting):
         ),
         "auto",
     )
+    with_totals: bool = option(
+        Option("switch", "Also release how many users have any value: out of how many.", read_switch),
+        False,  # noqa: FBT003
+    )
+    other: bool = option(
+        Option(
+            "switch", "Also release how many users have a value that is not shown: everything else.", read_switch
+        ),
+        False,  # noqa: FBT003
+    )
+
+    sum: str | None = option(
+        Option(
+            "text", "Also release the sum of this column for each value that is shown, and the mean.", as_it_is
+        ),
+        None,
+    )
+    max_per_item: Number | None = option(
+        Option(
+            "number", "With sum: the most that one user's amount for one item counts, 0 or above.", read_number
+        ),
+        None,
+    )
+    min_per_item: Number | None = option(
+        Option("number", "With sum: the least, 0 or below; 0 unless said, so that less counts as 0.", read_number),
+        None,
+    )
+    sum_unit: Number | None = option(
+        Option(
+            "amount",
+            "With sum: the unit in which it is exact, such as 0.01 for cents; 1 unless said.",
+            read_amount,
+        ),
+        None,
+    )
 
     def _check(self) -> None:
         super()._check()
+        self._check_sum()
+        for name in ("with_totals", "other"):
+            if getattr(self, name) and not self.finds:
+                hint = "It comes where values are found first: leave items_per_user out, or say method='find'."
+                raise InvalidArgumentError(name, True, "left out of a histogram by a threshold", hint)  # noqa: FBT003
         if self.method == "threshold":
             require_items(self.items_per_user, "A histogram by a threshold")
         for name, usual, what in (("count", "users", "of rows"), ("noise", "auto", "with a noise of your choice")):
@@ -208,6 +119,64 @@ class Histogram(_Counting):
                 if self.method != "find":
                     require_items(self.items_per_user, f"A histogram {what}")
                 raise InvalidArgumentError(name, getattr(self, name), f"{usual!r} with method='find'")
+
+    def _check_sum(self) -> None:
+        """Refuse a sum without its bound, and what does not go with one."""
+        if self.sum is None:
+            for name in ("max_per_item", "min_per_item", "sum_unit"):
+                if getattr(self, name) is not None:
+                    hint = "Say sum, too: the column to sum up."
+                    raise InvalidArgumentError(name, getattr(self, name), "left out without sum", hint)
+            return
+        if not isinstance(self.sum, str) or not self.sum:
+            raise InvalidArgumentError("sum", type(self.sum).__name__, "the name of a column")
+        if self.max_per_item is None:
+            hint = "Say what one user may count for in one item, such as max_per_item=50: noise is made for that."
+            raise InvalidArgumentError("max_per_item", None, "given with sum", hint)
+        if not self.finds:
+            hint = "Sums come where values are found first: leave items_per_user out, or say method='find'."
+            raise InvalidArgumentError("sum", self.sum, "left out of a histogram by a threshold", hint)
+        for name in ("with_totals", "other"):
+            if getattr(self, name):
+                raise InvalidArgumentError(name, True, "left out with sum", "Ask for totals by themselves.")  # noqa: FBT003
+        if clash := [name for name in map(answer_name, self.labelled) if name in SUMS]:
+            hint = "Answers have a column of that name themselves. Rename it in the source, for example in a view."
+            raise InvalidArgumentError("items", clash[0], f"a name other than {', '.join(SUMS)}", hint)
+        _ = self.amounts
+
+    @property
+    def amounts(self) -> Amounts | None:
+        """What is summed up, in whole units."""
+        if self.sum is None or self.max_per_item is None:
+            return None
+        unit = Fraction(1) if self.sum_unit is None else exact("sum_unit", self.sum_unit)
+        units = 1 / unit
+        if units.denominator != 1 or FINEST_UNIT % units:
+            hint = "Such as 0.01 for cents, or 1."
+            raise InvalidArgumentError(
+                "sum_unit", self.sum_unit, "a decimal of which a whole number makes 1, at least 1e-9", hint
+            )
+        ends = {}
+        for name, value in (("min_per_item", self.min_per_item or 0), ("max_per_item", self.max_per_item)):
+            end = exact(name, value) * units
+            if end.denominator != 1:
+                raise InvalidArgumentError(name, value, "a whole number of units", "Say a finer sum_unit.")
+            ends[name] = int(end)
+        if ends["min_per_item"] > 0:
+            raise InvalidArgumentError("min_per_item", self.min_per_item, "0 or below")
+        if ends["max_per_item"] < 0:
+            raise InvalidArgumentError("max_per_item", self.max_per_item, "0 or above")
+        if ends["min_per_item"] == ends["max_per_item"]:
+            hint = "With both at 0 nothing would count."
+            raise InvalidArgumentError(
+                "max_per_item", self.max_per_item, "above 0 where min_per_item is not below", hint
+            )
+        return Amounts(self.sum, int(units), ends["min_per_item"], ends["max_per_item"])
+
+    @cached_property
+    def counted(self) -> CountQuery:
+        """What is counted, as tables are asked for it."""
+        return replace(super().counted, amounts=self.amounts)
 
     @property
     def finds(self) -> bool:
@@ -221,12 +190,13 @@ class Histogram(_Counting):
 
     @classmethod
     def takes_bound(cls, told: Mapping[str, Any]) -> bool:
-        """Return whether it bounds items: not where values are found first."""
-        return told.get("method") != "find"
+        """Return whether it bounds items: not where values are found first, or what is asked needs that."""
+        finds = told.get("method") == "find" or any(told.get(name) for name in _WHERE_FOUND)
+        return not finds
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopHistogram(_Counting):
+class TopHistogram(CountingQuestion):
     """The counts of the most common values, read from the largest counts alone."""
 
     kind: ClassVar = "top-histogram"
@@ -238,7 +208,7 @@ class TopHistogram(_Counting):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Top(_Counting):
+class Top(GroupedQuestion, CountingQuestion):
     """A ranking of the most common values."""
 
     kind: ClassVar = "top"
@@ -247,7 +217,7 @@ class Top(_Counting):
     fetch: Fetch | None = option(
         Option(
             "whole",
-            "Read the ranking from so many of the largest counts (k̄); the larger of 1000 and 10·k unless said. "
+            "Read the ranking from so many of the largest counts (k̄); by default the larger of 1000 and 10·k. "
             "'all' uses every count and needs a bound on items per user.",
             read_fetch,
         ),
@@ -268,17 +238,23 @@ class Top(_Counting):
     delta: Number | None = None
 
     def _check(self) -> None:
+        self._check_groups()
+        if self.by is not None and (self.method not in ("auto", "find") or self.per_item_epsilon is not None):
+            hint = "A ranking in each group is made of what is found there. Leave method out and give a budget."
+            raise InvalidArgumentError("by", self.by, "left out with this method", hint)
         if self.delta is not None:
             object.__setattr__(self, "delta", failure_probability("delta", self.delta))
         if self.per_item_epsilon is None:
             if self.delta is not None:
                 hint = "A budget has its own: ul.Budget(epsilon=1, delta=1e-8)."
                 raise InvalidArgumentError("delta", self.delta, "left out without per_item_epsilon", hint)
-            hint = "Or say per_item_epsilon and delta, to pay for each draw." if self.budget is None else ""
+            hint = "Or say per_item_epsilon, to pay for each draw." if self.budget is None else ""
             require_budget(self.budget, hint)
         else:
             self._check_each()
-        if self.method in ("labels", "find"):
+            if self.delta is None:
+                object.__setattr__(self, "delta", DEFAULT_DELTA)
+        if self.method in ("labels", "find") or self.by is not None:
             self._check_found()
         elif self.fetch == "all":
             require_items(self.items_per_user, "A ranking of all counts")
@@ -291,9 +267,6 @@ class Top(_Counting):
         if self.counts:
             allowed, hint = "left out with per_item_epsilon", "Give a budget instead."
             raise InvalidArgumentError("counts", self.counts, allowed, hint)
-        if self.delta is None:
-            hint = "For example: delta=1e-9."
-            raise InvalidArgumentError("delta", None, "given with per_item_epsilon", hint)
 
     def _check_found(self) -> None:
         """Refuse what does not go with finding labels first."""
@@ -332,7 +305,7 @@ class Top(_Counting):
     def _with_amounts(
         cls, told: dict[str, Any], amounts: Mapping[str, Any], account: Payer | None
     ) -> dict[str, Any]:
-        said = amounts.get("epsilon") or amounts.get("rho")
+        said = next((amounts[name] for name in AMOUNTS if name != "delta" and amounts.get(name)), None)
         each = told.pop("per_item_epsilon", None)
         if said is None and (each is not None or (account is not None and account.result_epsilon is not None)):
             return told | priced_by(account, each, amounts.get("delta"))
@@ -348,7 +321,7 @@ class Top(_Counting):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Labels(Question):
+class Labels(GroupedQuestion):
     """The values that enough users share, and nothing else about them (partition selection)."""
 
     kind: ClassVar = "labels"
@@ -358,7 +331,7 @@ class Labels(Question):
             LabelMethod,
             "How labels are found: by counts; by a Bernoulli draw each, best for users of one item (optimal); by "
             "weights, of which an item of a user with few gets more (weighted); by weights in rounds (sips); by "
-            "weights that common labels give back (adaptive); by rounds that leave out what looks too light "
+            "weights that common labels reroute (adaptive); by rounds that leave out what looks too light "
             "(hints).",
         ),
         "auto",
@@ -370,13 +343,36 @@ class Labels(Question):
         return self.items_looked_at
 
 
-KINDS: Mapping[str, type[Question]] = {one.kind: one for one in (Histogram, Top, TopHistogram, Labels)}
+@dataclass(frozen=True, kw_only=True)
+class Users(Question):
+    """How many users there are."""
+
+    kind: ClassVar = "users"
+
+    # Whoever has a row is a user, whatever the row says, so these are no options.
+    items: tuple[str, ...] = ()
+    items_per_user: int | None = None
+    max_label_bytes: int = LONGEST_LABEL
+
+    @classmethod
+    def takes_bound(cls, told: Mapping[str, Any]) -> bool:  # noqa: ARG003
+        """Return that it does not: a user is one, with however many items."""
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distinct(Question):
+    """How many different values there are."""
+
+    kind: ClassVar = "distinct"
+
+    @property
+    def bound(self) -> int | None:
+        """The bound on items, said or not."""
+        return self.items_looked_at
+
+
+KINDS: Mapping[str, type[Question]] = {
+    one.kind: one for one in (Histogram, Top, TopHistogram, Labels, Users, Distinct)
+}
 """Every kind of question, by the name that it has in receipts, in a shell and over HTTP."""
-
-
-def priced_by(account: Payer | None, per_item_epsilon: Any, delta: Any) -> dict[str, Any]:
-    """Return what each draw costs: what was said, and what an account was opened with where nothing was said."""
-    if account is not None and account.result_epsilon is not None and account.question_delta is not None:
-        per_item_epsilon = account.result_epsilon if per_item_epsilon is None else per_item_epsilon
-        delta = account.question_delta if delta is None else delta
-    return {"per_item_epsilon": per_item_epsilon, "delta": delta}

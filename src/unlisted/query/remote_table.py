@@ -18,13 +18,15 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.query.asking import Askable
-from unlisted.query.charging import Bill, Deliver, Paid, Payer
+from unlisted.noise.gaussian.accounting import read_kind
+from unlisted.privacy.accounting import ZCDP, Accounting
+from unlisted.query.asking.askable import Askable
+from unlisted.query.charging import Charge, Deliver, Paid, Payer
 from unlisted.query.data import Data
 from unlisted.query.http_calls import HttpCalls
 from unlisted.query.plan import Plan
 from unlisted.query.planner import plan_of
-from unlisted.query.questions import Question, Top, priced_by
+from unlisted.query.question import Question
 from unlisted.release.release import Release
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.count_query import CountQuery
@@ -43,6 +45,11 @@ def connect(url: str, *, key: str, timeout: float = 300.0) -> Service:
         url: where the service is: an https address, or an http one of this machine.
         key: what `unlisted key create` showed. Keep it out of the program: read it from the environment.
         timeout: the seconds to wait for an answer.
+
+    Examples:
+        >>> service = ul.connect("https://counts.example.org", key="a key from `unlisted key create`")
+        >>> service
+        <Service>
     """
     if not isinstance(key, str) or not key.isascii() or not key.isprintable() or not key:
         raise InvalidArgumentError("key", "not shown", "the text that `unlisted key create` showed")
@@ -106,10 +113,12 @@ class RemoteTable(Askable):
             raise InvalidArgumentError("account", account, "left out of a question to a service", hint)
         return plan_of(question, self._data(question.counted), self._account(question))
 
+    def _payer(self, account: Payer | None) -> Payer | None:
+        """Return the account that the key was given."""
+        return self._account(None) if account is None else account
+
     def _planned(self, kind: type[Question], told: dict[str, Any], account: Payer | None) -> Plan:
         """Fill in what the data set fixes, and what its account was opened with."""
-        if kind is Top and told["budget"] is None:
-            told |= priced_by(self._account(None), told["per_item_epsilon"], told["delta"])
         fixed = self._fixed(kind, told)
         return self.plan(kind(**told, **fixed), account=account)
 
@@ -147,6 +156,11 @@ class _RemoteAccount:
         return str(self.about["account"])
 
     @property
+    def accounting(self) -> Accounting:
+        """What the account counts. A service of version 0.1 does not say it, and counts ρ."""
+        return read_kind(self.about.get("kind") or ZCDP.name)
+
+    @property
     def result_epsilon(self) -> Fraction | None:
         """The ε of one result, if the account was opened with one."""
         return self._term("result_epsilon")
@@ -156,15 +170,15 @@ class _RemoteAccount:
         """The δ of one question, if the account was opened with one."""
         return self._term("question_delta")
 
-    def has_answered(self, bill: Bill, idempotency_key: str | None = None) -> bool:  # noqa: ARG002
+    def has_answered(self, charge: Charge, idempotency_key: str | None = None) -> bool:  # noqa: ARG002
         """Return False: the service knows, and looks itself."""
         return False
 
-    def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:  # noqa: ARG002
+    def pay(self, charge: Charge, deliver: Deliver, idempotency_key: str | None = None) -> Paid:  # noqa: ARG002
         """Send the question. The answer is made there, so nothing is delivered from here."""
         key = idempotency_key or secrets.token_urlsafe(16)
         headers = {"Idempotency-Key": key, "Accept": RELEASE_TYPE}
-        body = {**self.asked, "plan_sha256": bill.question}
+        body = {**self.asked, "plan_sha256": charge.question}
         try:
             found = self.calls.post("v1", "datasets", self.about["name"], "releases", body=body, headers=headers)
         except KeyboardInterrupt as stop:
@@ -172,7 +186,7 @@ class _RemoteAccount:
             stop.add_note(f"The service may have charged the account {self.name!r} for it. {again}")
             raise
         stamp = found.json_header(STAMP_HEADER)
-        return Paid(found.body, stamp["dataset"], stamp["account"], stamp["entry"], stamp["hash"])
+        return Paid(found.body, stamp["dataset"], stamp["account"], stamp["entry"], stamp["hash"], given=stamp)
 
     def _term(self, name: str) -> Fraction | None:
         value = self.about[name]
@@ -191,5 +205,13 @@ class _Elsewhere:
         self.all_counts(fetched)
 
     def weights(self) -> NoReturn:
+        """Refuse: rows are counted where they are."""
+        self.all_counts(0)
+
+    def user_count(self) -> NoReturn:
+        """Refuse: rows are counted where they are."""
+        self.all_counts(0)
+
+    def distinct_values(self) -> NoReturn:
         """Refuse: rows are counted where they are."""
         self.all_counts(0)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Iterable
+from pathlib import Path
 
 import pyarrow as pa
 
+from unlisted.errors import InvalidArgumentError
 from unlisted.release.release import Release, rows_of
+from unlisted.release.released_too import with_totals
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What a spreadsheet takes for the start of a formula."""
@@ -23,7 +27,8 @@ def as_json(value: object) -> bytes:
 
 def as_csv(release: Release) -> bytes:
     """Return CSV with a header line."""
-    return csv_head(release.table) + csv_rows(release.table)
+    table = with_totals(release)
+    return csv_head(table) + csv_rows(table)
 
 
 def csv_head(table: pa.Table) -> bytes:
@@ -46,7 +51,7 @@ def as_parquet(release: Release) -> bytes:
     import pyarrow.parquet as pq  # noqa: PLC0415 - only this format needs it
 
     buffer = io.BytesIO()
-    pq.write_table(release.table, buffer)
+    pq.write_table(with_totals(release), buffer)
     return buffer.getvalue()
 
 
@@ -67,3 +72,13 @@ def _cell(value: object) -> str:
     if not text or any(c in text for c in ',"\r\n'):
         return '"' + text.replace('"', '""') + '"'
     return text
+
+
+def write(path: str | os.PathLike[str], data: bytes, *, overwrite: bool) -> None:
+    """Write a file, and refuse to replace one without being told to."""
+    try:
+        with Path(path).open("wb" if overwrite else "xb") as file:
+            file.write(data)
+    except FileExistsError:
+        hint = "It exists already. Pass overwrite=True to replace it."
+        raise InvalidArgumentError("path", str(path), "a file that does not exist yet", hint) from None

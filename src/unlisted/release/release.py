@@ -6,23 +6,23 @@ import hashlib
 import json
 import math
 import os
-import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
-from unlisted.errors import InvalidArgumentError, MissingExtraError
+from unlisted.errors import MissingExtraError
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.rounding import round_up
+from unlisted.release.html import card, rows_as_html
+from unlisted.tables.amounts import SUMS
+from unlisted.tables.items import answer_name
 
 if TYPE_CHECKING:
-    # Each is imported by the method that returns it: an answer needs none of them.
     import altair
     import pandas
     import polars
@@ -33,30 +33,34 @@ NUMBERS = ("rank", "count", "low", "high")
 STEADY = ("steady", "steady_low", "steady_high")
 """The columns of a stream's export with running counts that do not fall, made of those that were released."""
 
-_SHOWN_ROWS = 20
-_LONGEST_SHOWN = 80
+_SHOWN_ROWS, _LONGEST_SHOWN = 20, 80
 
-STEADY_COUNTS = "steady is computed from the counts that were released, and does not fall"
-GIVEN_RELEASED = "low to high is a 95 % interval for the bounded count, given that the item was released"
-FRESH_NOISE = "low to high is a 95 % interval for the bounded count"
-OF_ALL_USERS = "low to high is a 95 % interval for the count of all users, which no bound made smaller"
-ONLY_ORDER = "only the order was released, no counts"
-ONLY_LABELS = "only the values were released, no counts and no order"
+TOTALS = {"users_total": "users", "distinct_total": "different values, of bounded items"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """An answer that may be published.
 
-    `table` holds the item columns and then `count`, `low`, `high` (or `rank`; or, where labels were asked for,
-    nothing). `complete` says whether the answer is all there was to say: for a histogram and for labels yes, for
-    the largest counts no, for a ranking whether k labels came out. `plan` is what was asked and how, as plain
-    values; `low` and `high` are 95 % intervals, of what `reading` says.
+    Attributes:
+        table: the item columns, then `count`, `low`, `high` (or `rank`; or, where labels were asked for, nothing).
+            `low` and `high` are 95 % intervals, of what `reading` says.
+        complete: whether the answer is all there was to say; of a ranking, whether k labels came out.
+        guarantee: what the mechanism guarantees, whatever came out: its ceiling.
+        at_delta: the total δ at which ε is reported.
+        plan: what was asked and how, as plain values.
+        time: when it was made.
+        stamp: the entry of the ledger that it was paid with, if an account paid.
+        spent: what an account was charged: less, where a ranking ended early. Only an account that reserved the
+            ceiling first may count that; where none paid it is None, and the guarantees are what adds up.
 
-    `guarantee` is what the mechanism promises, whatever came out: its ceiling. `spent` is what an account was
-    charged for the answer: less, where a ranking ended early. Only an account that reserved the ceiling first may
-    count that; it is None where no account paid, and then the guarantees are what adds up. `stamp` names the
-    entry of the ledger that it was paid with, if an account paid.
+    Examples:
+        >>> table = ul.table(searches(), user="user")
+        >>> release = table.histogram("query", budget=ul.Budget(epsilon=1, delta=1e-8)).run()
+        >>> [name for name in release[0]]
+        ['query', 'count', 'low', 'high']
+        >>> release["query"] == [row["query"] for row in release]
+        True
     """
 
     table: pa.Table
@@ -85,16 +89,25 @@ class Release:
     @property
     def reading(self) -> str:
         """How the numbers are to be read."""
-        names = self.table.column_names
-        if "count" not in names:
-            return ONLY_ORDER if "rank" in names else ONLY_LABELS
-        if "items_in_full" in self.plan.get("released_too", {}):
-            return _of_scaled(self.plan["released_too"])
-        if "rank" not in names:
-            return f"{GIVEN_RELEASED}; {STEADY_COUNTS}" if STEADY[-1] in names else GIVEN_RELEASED
-        # The counts of a ranking's winners get noise of their own, whatever the ranking's noise was. Where labels
-        # were found first, the bound was for finding them.
-        return OF_ALL_USERS if self.plan.get("mechanism") == "label_ranking" else FRESH_NOISE
+        from unlisted.release.reading import reading_of  # noqa: PLC0415 - it knows releases
+
+        return reading_of(self)
+
+    @property
+    def number_names(self) -> tuple[str, ...]:
+        """The columns that hold numbers of the answer."""
+        names = (*NUMBERS, *STEADY, *(SUMS if self.plan.get("sum") is not None else ()))
+        return tuple(name for name in self.table.column_names if name in names)
+
+    @property
+    def item_names(self) -> tuple[str, ...]:
+        """The columns that together name an item."""
+        return tuple(name for name in self.table.column_names if name not in self.number_names)
+
+    @property
+    def is_total(self) -> bool:
+        """Whether the answer is one number about all rows."""
+        return self.plan.get("mechanism") in TOTALS
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -117,6 +130,35 @@ class Release:
             raise KeyError(at)
         return [row[at] for row in self.rows]
 
+    @property
+    def totals(self) -> dict[str, dict[str, int]]:
+        """Totals that were asked for, by name, each a `count` with `low` and `high`."""
+        from unlisted.release.released_too import totals_of  # noqa: PLC0415 - it knows releases
+
+        return totals_of(self)
+
+    def shares(self) -> list[dict[str, Any]]:
+        """Return each item's part of all users with any value, in per cent, with a 95 % interval.
+
+        Examples:
+            >>> table = ul.table(searches(), user="user")
+            >>> list(table.histogram("query", epsilon=1, with_totals=True).run().shares()[0])
+            ['query', 'percent', 'low', 'high']
+        """
+        from unlisted.release.released_too import shares_of  # noqa: PLC0415 - it knows releases
+
+        return shares_of(self)
+
+    def missing(self, value: Any) -> str:
+        """Explain why a value is not in the answer: what it would have needed. No data is looked at.
+
+        Args:
+            value: the value; where several columns name an item, a list of their values, or a mapping.
+        """
+        from unlisted.release.statement import why_missing  # noqa: PLC0415 - it knows releases
+
+        return why_missing(self, value)
+
     def write_csv(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the rows as CSV, in which no label is a formula to a spreadsheet.
 
@@ -132,9 +174,9 @@ class Release:
             >>> Path("dishes.csv").read_text().splitlines()[0]
             'item,count,low,high'
         """
-        from unlisted.release.export import as_csv  # noqa: PLC0415 - it knows releases
+        from unlisted.release.export import as_csv, write  # noqa: PLC0415 - it knows releases
 
-        _write(path, as_csv(self), overwrite=overwrite)
+        write(path, as_csv(self), overwrite=overwrite)
 
     def write_parquet(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the rows as a Parquet file.
@@ -143,9 +185,21 @@ class Release:
             path: the file. One that is there is refused, unless `overwrite` says so.
             overwrite: replace a file that is there.
         """
-        from unlisted.release.export import as_parquet  # noqa: PLC0415 - it knows releases
+        from unlisted.release.export import as_parquet, write  # noqa: PLC0415 - it knows releases
 
-        _write(path, as_parquet(self), overwrite=overwrite)
+        write(path, as_parquet(self), overwrite=overwrite)
+
+    def write_chart(self, path: str | os.PathLike[str], *, most: int = 30, overwrite: bool = False) -> None:
+        """Draw the first rows into a file: .svg, .html or .json, or .png as sharp as the shell draws it.
+
+        Args:
+            path: the file. One that is there is refused, unless `overwrite` says so.
+            most: how many rows to draw.
+            overwrite: replace a file that is there.
+        """
+        from unlisted.release.charts import write_chart  # noqa: PLC0415 - an extra
+
+        write_chart(self, path, most, overwrite=overwrite)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)
@@ -171,11 +225,17 @@ class Release:
             raise MissingExtraError("A pandas data frame", "pandas", "pandas") from None
         return self.table.to_pandas()
 
-    def chart(self, most: int = 30) -> altair.LayerChart:
-        """Return a bar chart of the first rows with their error bars."""
+    def chart(self, most: int = 30) -> altair.LayerChart | altair.FacetChart:
+        """Return a bar chart of the first rows with their error bars; by group, a small one for each."""
         from unlisted.release.charts import release_chart  # noqa: PLC0415 - an extra
 
         return release_chart(self, most)
+
+    def statement(self) -> str:
+        """Return half a page of plain English about the release, for a manager or a data protection officer."""
+        from unlisted.release.statement import statement_of  # noqa: PLC0415 - it knows releases
+
+        return statement_of(self)
 
     def to_bytes(self) -> bytes:
         """Return the release as bytes that `from_bytes` reads."""
@@ -198,6 +258,7 @@ class Release:
             "guarantee": guarantee_as_dict(self.guarantee, self.at_delta),
             "spent": None if self.spent is None else spent_as_dict(self.spent),
             "plan": thawed(self.plan),
+            **({"totals": self.totals} if self.totals else {}),
         }
 
     def receipt(self) -> dict[str, Any]:
@@ -205,6 +266,8 @@ class Release:
 
         A receipt of version 0.1 has no `spent`: its `guarantee` is then what was charged, if an account paid.
         """
+        from unlisted.tables.versions import versions  # noqa: PLC0415 - looking packages up takes a while to import
+
         body = self.as_dict()
         rows = json.dumps(body.pop("rows"), ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
         plan = body["plan"]
@@ -216,25 +279,22 @@ class Release:
             "reading": self.reading,
             "released_rows": len(self),
             "released_sha256": hashlib.sha256(rows).hexdigest(),
-            "versions": _versions(),
+            "versions": versions(),
             "time": self.time.isoformat(timespec="seconds"),
             **({} if self.stamp is None else {"ledger": thawed(self.stamp)}),
         }
 
     def __repr__(self) -> str:
+        from unlisted.release.text import as_text  # noqa: PLC0415 - it knows releases
+
         return as_text(self, _SHOWN_ROWS)
 
+    def _repr_html_(self) -> str:
+        from unlisted.release.released_too import totals_as_lines  # noqa: PLC0415 - it knows releases
 
-def _of_scaled(released_too: Mapping[str, Any]) -> str:
-    """Say what intervals are of, where users with many of the values count for less in each."""
-    in_full, average, most = (
-        f"{released_too[name]:,}" for name in ("items_in_full", "hidden_on_average", "hidden_at_most")
-    )
-    return (
-        f"low to high is a 95 % interval for the scaled count: users who have more than {in_full} of these values "
-        f"count for less in each, which hides about {average} users of a value on average, and hardly more than "
-        f"{most} of any"
-    )
+        body = rows_as_html(self.rows[:_SHOWN_ROWS], self.number_names, len(self))
+        lines = [f"{self.reading}.", *totals_as_lines(self), *promises(self)]
+        return card(f"Release of {len(self):,} rows", lines=lines, body=body)
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
@@ -247,29 +307,21 @@ def rows_of(table: pa.Table) -> list[dict[str, Any]]:
 
 def item_columns(labels: pa.Array, items: tuple[str, ...]) -> dict[str, pa.Array]:
     """Name the columns of released labels; several item columns came as a struct."""
-    if len(items) == 1:
-        return {items[0]: labels}
+    names = [answer_name(item) for item in items]
+    if len(names) == 1:
+        return {names[0]: labels}
     if not pa.types.is_struct(labels.type):
         # Counts from elsewhere may be an empty list, which has no type.
-        return {name: pa.nulls(0, pa.string()) for name in items}
-    return dict(zip(items, labels.flatten(), strict=True))
-
-
-def as_text(release: Release, most: int | None = None) -> str:
-    """Draw a release as a plain table: all rows, or so many of the first."""
-    names, shown = release.table.column_names, release.table.slice(0, most)
-    # A row of a steady count may have no released one.
-    rows = [["" if row[name] is None else printable(row[name]) for name in names] for row in rows_of(shown)]
-    lines = [f"Release of {len(release):,} rows: {release.reading}", *_drawn(names, rows)]
-    if len(rows) < len(release):
-        lines.append(f"… and {len(release) - len(rows):,} more rows")
-    return "\n".join([*lines, *promises(release)])
+        return {name: pa.nulls(0, pa.string()) for name in names}
+    return dict(zip(names, labels.flatten(), strict=True))
 
 
 def guarantee_as_dict(guarantee: Guarantee, at_delta: Fraction) -> dict[str, Any]:
     """Return a guarantee as numbers for display: ρ and δ, and ε at a total δ, each rounded up."""
+    gaussian = {} if guarantee.mu_squared is None else {"mu_squared": shown_up(guarantee.mu_squared)}
     return {
         "rho": shown_up(guarantee.rho),
+        **gaussian,
         "delta": shown_up(guarantee.delta),
         "epsilon": shown_up(guarantee.epsilon(at_delta)),
         "at_delta": shown_up(at_delta),
@@ -278,15 +330,17 @@ def guarantee_as_dict(guarantee: Guarantee, at_delta: Fraction) -> dict[str, Any
 
 def spent_as_dict(spent: Guarantee) -> dict[str, Any]:
     """Return what an account was charged as numbers for display, each rounded up: what its ledger adds up."""
-    return {"rho": shown_up(spent.rho), "delta": shown_up(spent.delta)}
+    counted = {"rho": spent.rho} if spent.mu_squared is None else {"mu_squared": spent.mu_squared}
+    return {name: shown_up(amount) for name, amount in {**counted, "delta": spent.delta}.items()}
 
 
 def promises(release: Release) -> list[str]:
     """Say what a release promises and, where an account paid, what that account was charged: a line each."""
     lines = [promise(release.guarantee, release.at_delta)]
     if release.spent is not None:
-        rho, delta = short_up(release.spent.rho, 6), short_up(release.spent.delta, 3)
-        lines.append(f"Charged: ρ = {rho}, δ = {delta}.")
+        moved, delta = release.spent.mu_squared, short_up(release.spent.delta, 3)
+        counted = f"ρ = {short_up(release.spent.rho, 6)}" if moved is None else f"μ² = {short_up(moved, 6)}"
+        lines.append(f"Charged: {counted}, δ = {delta}.")
     return lines
 
 
@@ -294,7 +348,10 @@ def promise(guarantee: Guarantee, at_delta: Fraction) -> str:
     """Say a guarantee in one line, every number rounded up."""
     rho, epsilon = short_up(guarantee.rho, 6), short_up(guarantee.epsilon(at_delta), 6)
     delta, total = short_up(guarantee.delta, 3), short_up(at_delta, 3)
-    return f"Guarantee: {delta}-approximate {rho}-CDP, which is ({epsilon}, {total})-DP."
+    said = f"{rho}-zCDP"
+    if guarantee.mu_squared is not None:
+        said = f"Gaussian DP with μ² = {short_up(guarantee.mu_squared, 6)}"
+    return f"Guarantee: ({epsilon}, {total})-DP; also {delta}-approximate {said}."
 
 
 def shown_up(amount: Fraction) -> float:
@@ -329,29 +386,6 @@ def escaped(text: str, kept: str = "") -> str:
     return "".join(c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text)
 
 
-def _drawn(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Draw rows of printable texts under their names, as lines; numbers stand to the right."""
-    head = [printable(name) for name in names]
-    widths = [max(_width(cell) for cell in column) for column in zip(head, *rows, strict=True)]
-    rule = ["─" * width for width in widths]
-    to_the_right = (*NUMBERS, *STEADY)
-    lines = []
-    for row in (head, rule, *rows):
-        padded = [
-            (" " * (width - _width(cell)) + cell) if name in to_the_right else cell + " " * (width - _width(cell))
-            for name, cell, width in zip(names, row, widths, strict=True)
-        ]
-        lines.append("  ".join(padded).rstrip())
-    return lines
-
-
-def _width(text: str) -> int:
-    """Return how many columns of a screen a text takes: wide letters take two, marks on a letter none."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
-    )
-
-
 def frozen(value: Any) -> Any:
     """Return plain values that nobody can change: mappings read-only, lists as tuples."""
     if isinstance(value, Mapping):
@@ -364,25 +398,3 @@ def thawed(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: thawed(one) for key, one in value.items()}
     return [thawed(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-def _versions() -> dict[str, str]:
-    """Return the versions of what took part in an answer."""
-    # Only a receipt needs these, and looking packages up takes a while to import.
-    import platform  # noqa: PLC0415
-    from importlib import metadata  # noqa: PLC0415
-
-    from unlisted import __version__  # noqa: PLC0415 - the package's front door imports this module
-
-    others = {name: metadata.version(name) for name in ("cryptography", "duckdb", "numpy", "pyarrow")}
-    return {"unlisted": __version__, "python": platform.python_version(), **others}
-
-
-def _write(path: str | os.PathLike[str], data: bytes, *, overwrite: bool) -> None:
-    """Write a file, and refuse to replace one without being told to."""
-    try:
-        with Path(path).open("wb" if overwrite else "xb") as file:
-            file.write(data)
-    except FileExistsError:
-        hint = "It is there already. Say overwrite=True to replace it."
-        raise InvalidArgumentError("path", str(path), "a file that is not there yet", hint) from None

@@ -10,6 +10,7 @@ the noise, so that what is read as the guarantee is never less than what the mec
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
@@ -86,16 +87,21 @@ def release_from_bytes(data: bytes, stamp: Mapping[str, Any] | None = None) -> R
 
 def _guarantee_as_text(guarantee: Guarantee) -> dict[str, Any]:
     direct = guarantee.direct
+    moved = guarantee.mu_squared
     return {
         "rho": str(guarantee.rho),
         "delta": str(guarantee.delta),
         "direct": None if direct is None else [str(direct.epsilon), str(direct.delta)],
+        **({} if moved is None else {"mu_squared": str(moved)}),
     }
 
 
 def _guarantee_from_text(text: dict[str, Any]) -> Guarantee:
     direct = text["direct"] and EpsilonDelta(*map(Fraction, text["direct"]))
-    return Guarantee(Fraction(text["rho"]), Fraction(text["delta"]), direct)
+    moved = text.get("mu_squared")
+    return Guarantee(
+        Fraction(text["rho"]), Fraction(text["delta"]), direct, None if moved is None else Fraction(moved)
+    )
 
 
 def _draws_not_made(header: Mapping[str, Any], rows: int) -> int:
@@ -116,3 +122,13 @@ def _draw_price(plan: Mapping[str, Any]) -> Guarantee:
     moved = (plan.get("rows_per_item") or 1) * (1 if plan["adjacency"] == "add_remove" else 2)
     bounded_range = moved / (Fraction(written[1]) * (1 - _DIGITS_KEPT))
     return Guarantee(bounded_range**2 / 8, Fraction(0), EpsilonDelta(bounded_range, Fraction(0)))
+
+
+_NOT_ITS_WORDS = frozenset({"versions", "ledger"})
+
+
+def receipt_digest(receipt: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of all that a receipt says of its release; whose software wrote it does not matter."""
+    said = {name: value for name, value in receipt.items() if name not in _NOT_ITS_WORDS}
+    text = json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -39,8 +39,10 @@ from unlisted.errors import (
     InvalidArgumentError,
     UnlistedError,
 )
+from unlisted.ledger.policy import NotAllowedError
+from unlisted.privacy.accounting import Accounting
 from unlisted.privacy.guarantee import Guarantee
-from unlisted.query.charging import Bill, Deliver, Paid, Payer
+from unlisted.query.charging import Charge, Deliver, Paid, Payer
 from unlisted.query.plan import Plan
 from unlisted.release.release import Release
 from unlisted.server.config import Limits
@@ -252,6 +254,11 @@ class _Watched:
         return self.account.name
 
     @property
+    def accounting(self) -> Accounting:
+        """What the account counts."""
+        return self.account.accounting
+
+    @property
     def result_epsilon(self) -> Fraction | None:
         """The ε of one result, if the account was opened with one."""
         return self.account.result_epsilon
@@ -261,11 +268,11 @@ class _Watched:
         """The δ of one question, if the account was opened with one."""
         return self.account.question_delta
 
-    def has_answered(self, bill: Bill, idempotency_key: str | None = None) -> bool:
+    def has_answered(self, charge: Charge, idempotency_key: str | None = None) -> bool:
         """Return what the account says."""
-        return self.account.has_answered(bill, idempotency_key)
+        return self.account.has_answered(charge, idempotency_key)
 
-    def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
+    def pay(self, charge: Charge, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
         """Answer a question as the account does, phase by phase."""
 
         def delivered() -> tuple[bytes, Guarantee]:
@@ -286,7 +293,7 @@ class _Watched:
             return data, used
 
         _require(self.question.enter(Phase.RESERVING))
-        return self.account.pay(bill, delivered, idempotency_key)
+        return self.account.pay(charge, delivered, idempotency_key)
 
 
 def _run(plan: Plan, idempotency_key: str | None, question: Question) -> Release:
@@ -302,7 +309,7 @@ def _run(plan: Plan, idempotency_key: str | None, question: Question) -> Release
     except CannotAnswerError as reason:
         raise source_refused(reason) from None
     except InvalidArgumentError as reason:
-        if reason.argument == "idempotency_key":
+        if reason.argument == "idempotency_key" or isinstance(reason, NotAllowedError):
             raise
         # The question was checked before: it is the source that is not what the configuration says.
         raise source_refused(reason) from None

@@ -62,8 +62,10 @@ class RequestMiddleware:
         finally:
             # The pattern of a route, never the path that somebody asked for.
             method, route = known_method(scope["method"]), getattr(scope.get("route"), "path", "unknown")
-            self._metrics.count(method, route, seen["status"])
-            log_request(came, method, route, seen["status"], scope.get("state", {}).get("key"))
+            state = scope.get("state", {})
+            status = state.get("refused", seen["status"])
+            self._metrics.count(method, route, status)
+            log_request(came, method, route, status, state.get("key"))
 
 
 def _declared(scope: Scope) -> int:

@@ -14,7 +14,7 @@ import logging
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -22,6 +22,7 @@ from fastapi.telemetry import TelemetryConfig
 
 from unlisted import __version__
 from unlisted.errors import UnlistedError
+from unlisted.ledger.state import DatasetState
 from unlisted.tables.failures import OWNER_LOG
 
 LOG = logging.getLogger("unlisted.server")
@@ -79,6 +80,43 @@ class Metrics:
         return "\n".join(lines) + "\n"
 
 
+def gauges(datasets: Iterable[DatasetState], *, waiting: int, running: int) -> str:
+    """Return what the owner watches: budgets as the ledger has them, the queue, and failures since the last thaw.
+
+    It is what an admin sees in the ledger anyway; no number of rows, and no length of time.
+    """
+    lines = [
+        "# HELP unlisted_questions Questions that wait for a thread, and that are being answered.",
+        "# TYPE unlisted_questions gauge",
+        f'unlisted_questions{{state="waiting"}} {waiting}',
+        f'unlisted_questions{{state="running"}} {running}',
+    ]
+    found = sorted(datasets, key=lambda one: one.name)
+    parts = ("total", "used", "reserved")
+    lines += ["# HELP unlisted_budget The loss of a data set (rho or mu_squared) and its delta.", _GAUGE]
+    for one in found:
+        for part in parts:
+            loss, delta = getattr(one, part).exact
+            counted = one.accounting.option
+            told = f'dataset="{_label(one.name)}",part="{part}"'
+            lines.append(f'unlisted_budget{{{told},amount="{counted}"}} {float(loss)!r}')
+            lines.append(f'unlisted_budget{{{told},amount="delta"}} {float(delta)!r}')
+    lines += ["# HELP unlisted_failures Forfeits since the last thaw, and how many may be.", _FAILURES]
+    for one in found:
+        told = f'dataset="{_label(one.name)}"'
+        lines.append(f'unlisted_failures{{{told},part="seen"}} {one.failures.seen}')
+        lines.append(f'unlisted_failures{{{told},part="allowed"}} {one.failures.allowed}')
+    return "\n".join(lines) + "\n"
+
+
+_GAUGE, _FAILURES = "# TYPE unlisted_budget gauge", "# TYPE unlisted_failures gauge"
+
+
+def _label(name: str) -> str:
+    """Write a name as Prometheus reads it."""
+    return name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
 class Readiness:
     """Whether the service can answer: asked once a second at most, in a thread of its own, and not for long.
 
@@ -86,8 +124,10 @@ class Readiness:
     database hangs, is no check that went well.
     """
 
-    def __init__(self, check: Callable[[], None], patience: float = 5.0, remembered: float = 1.0) -> None:
-        self._check = check
+    def __init__(
+        self, check: Callable[[], None] = lambda: None, patience: float = 5.0, remembered: float = 1.0
+    ) -> None:
+        self.check = check
         self._patience = patience
         self._remembered = remembered
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="unlisted-ready")
@@ -107,9 +147,12 @@ class Readiness:
 
     def _checked(self) -> bool:
         try:
-            self._check()
+            self.check()
         except UnlistedError as reason:
             OWNER_LOG.error("The service is not ready: %s", reason)
+            return False
+        except Exception:
+            OWNER_LOG.exception("The service is not ready, in a way that nobody foresaw.")
             return False
         return True
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unlisted.errors import AccessError, InvalidArgumentError, LedgerError, UnlistedError
 from unlisted.ledger.account import Account
@@ -21,7 +22,13 @@ from unlisted.ledger.entries import Entry
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.rows import Page
 from unlisted.ledger.state import Balance, DatasetState
-from unlisted.ledger.stored_releases import StoredRelease, newest_releases, stored_release, stored_releases
+from unlisted.ledger.stored_releases import (
+    StoredRelease,
+    named_question,
+    newest_releases,
+    stored_release,
+    stored_releases,
+)
 from unlisted.query.plan import Plan
 from unlisted.release.release import Release, guarantee_as_dict, thawed
 from unlisted.server.auth import Caller, KeyRing
@@ -31,15 +38,21 @@ from unlisted.server.executor import source_refused
 from unlisted.server.limits import Lockout
 from unlisted.server.planning import Asked, Planned, check, plan_of
 from unlisted.server.shared_state import put, signs_of_life
+from unlisted.server.sign_on.identities import is_signed_on
 from unlisted.server.startup import offered_columns, open_table
 from unlisted.streams.stream import Stream
 from unlisted.tables.column_types import ColumnType
+
+if TYPE_CHECKING:
+    from unlisted.server.sign_on.people import People  # needs an extra
 
 REMEMBERED_SECONDS = 1.0
 """For so long a key that was accepted, and the version of a data set, are not looked up again: a revoked key is
 refused, and a new version seen, that much later."""
 
 _MOST_REMEMBERED = 4096
+_UNKNOWN_KEY = "The key is not known here. Ask whoever runs the service for one."
+_NOT_TAKEN = "The token is not one that this service takes. Get one from the sign-on service that it trusts."
 
 
 @dataclass(frozen=True)
@@ -58,6 +71,7 @@ class DatasetView:
     account: str | None
     result_epsilon: str | None = None
     question_delta: str | None = None
+    kind: str | None = None
 
 
 @dataclass(frozen=True)
@@ -85,17 +99,36 @@ class ReleaseSummary:
     rows: int
 
 
+@dataclass(frozen=True)
+class LostQuestion:
+    """A question that was charged and not answered: how it ended, and how it began."""
+
+    entry: Entry
+    begun: Mapping[str, Any]
+
+    @property
+    def words(self) -> str:
+        """Which question it was; of one from an earlier version, the beginning of its name is all there is."""
+        return str(self.begun.get("asked") or f"question {str(self.begun.get('question', ''))[:12]}")
+
+    @property
+    def by(self) -> str | None:
+        """The key or the person that asked, where a service was asked."""
+        return self.begun.get("by")
+
+
 class QueryService:
     """One service's rules, over its ledger and its tables."""
 
-    def __init__(self, config: Config, ledger: Ledger) -> None:
+    def __init__(self, config: Config, ledger: Ledger, people: People | None = None) -> None:
         self.config = config
         self.ledger = ledger
         self.keys = KeyRing(ledger)
+        self.people = people
         self._lockout = Lockout(ledger.store)
         self._tables = {name: open_table(offer) for name, offer in config.datasets.items()}
         self._callers: Cache[str, Caller] = Cache(_MOST_REMEMBERED, REMEMBERED_SECONDS)
-        self._versions: Cache[str, tuple[str | None]] = Cache(_MOST_REMEMBERED, REMEMBERED_SECONDS)
+        self._states: Cache[str, DatasetState] = Cache(_MOST_REMEMBERED, REMEMBERED_SECONDS)
         self._planned: Cache[tuple[str, str, Asked], Planned] = Cache(_MOST_REMEMBERED)
         self._accounts: Cache[str, Account] = Cache(_MOST_REMEMBERED)
 
@@ -106,26 +139,43 @@ class QueryService:
         return self._callers.get(key)
 
     def enter(self, key: str, address: str) -> Caller:
-        """Return who a key belongs to. Wrong keys are answered slower and slower; a right one never waits."""
+        """Return who a key belongs to, or the session or token of somebody who signed in elsewhere.
+
+        Wrong ones are answered slower and slower; a right one never waits.
+        """
         known = self.remembered(key)
         if known is not None:
             return known
-        caller = self.keys.find(key)
+        is_key = self.people is None or not is_signed_on(key)
+        caller = self.keys.find(key) if self.people is None or is_key else self.people.find(key)
         if caller is None:
             self._lockout.check(address, key)
             self._lockout.failed(address, key)
-            raise AccessError(401, "The key is not known here. Ask whoever runs the service for one.")
+            raise AccessError(401, _UNKNOWN_KEY if is_key else _NOT_TAKEN)
         self._lockout.passed(address, key)
         return self._callers.put(key, caller)
+
+    def leave(self, key: str) -> None:
+        """End the session of somebody who signed in elsewhere; a key stays what it is."""
+        if self.people is not None:
+            self.people.end(key)
+            self._callers.clear()
 
     def require_admin(self, caller: Caller) -> None:
         """Refuse whoever is no admin."""
         if not caller.is_admin:
             raise AccessError(403, "Only an admin's key may do that.")
 
-    def forget_callers(self) -> None:
-        """Look every key up again: after keys or grants were changed."""
+    def on_behalf_of(self, caller: Caller) -> QueryService:
+        """Return the same service, whose changes say in the ledger which key made them."""
+        acting = copy(self)
+        acting.ledger, acting.keys = self.ledger.on_behalf_of(caller.key), self.keys.on_behalf_of(caller.key)
+        return acting
+
+    def forget(self) -> None:
+        """Look everything up again: after an admin changed keys, grants or what may be asked."""
         self._callers.clear()
+        self._states.clear()
 
     # What there is.
 
@@ -151,10 +201,11 @@ class QueryService:
             items_per_user=offer.items_per_user,
             rows_per_item=offer.rows_per_item,
             adjacency=offer.adjacency,
-            version=offer.version,
+            version=self.state(caller, name).version,
             account=paying,
             result_epsilon=terms.result_epsilon if terms else None,
             question_delta=terms.question_delta if terms else None,
+            kind=terms.kind if terms else None,
         )
 
     def streams(self, caller: Caller) -> list[StreamOffer]:
@@ -165,7 +216,7 @@ class QueryService:
         """Return one stream."""
         offer = self.config.streams.get(name)
         if offer is None or not self._sees(caller, offer.dataset):
-            raise AccessError(404, "There is no such stream, or not for this key.")
+            raise AccessError(404, "There is no such stream, or this key may not see it.")
         return offer
 
     def running(self, offer: StreamOffer) -> Stream:
@@ -195,14 +246,19 @@ class QueryService:
         """Return a plan that was made before. Never waits."""
         return self._planned.get((name, caller.grants.get(name, ""), asked))
 
-    def remembered_version(self, name: str) -> tuple[str | None] | None:
-        """Return the version in a tuple, if it was read a moment ago. Never waits."""
-        return self._versions.get(name)
+    def remembered_state(self, name: str) -> DatasetState | None:
+        """Return where a data set stood, if that was read a moment ago. Never waits."""
+        return self._states.get(name)
 
-    def version(self, caller: Caller, name: str) -> str | None:
-        """Return the version of the data that its owner declared, as it was a moment ago at most."""
+    def state(self, caller: Caller, name: str) -> DatasetState:
+        """Return where a data set stands, with its version and its policy, as it was a moment ago at most."""
         self._offer(caller, name)
-        return self._versions.put(name, (self.ledger.dataset(name).version,))[0]
+        return self.remembered_state(name) or self._states.put(name, self.ledger.dataset(name))
+
+    def asked_by(self, caller: Caller, plan: Plan) -> Plan:
+        """Return a plan whose entry in the ledger says who asked."""
+        account = plan.account
+        return plan.paid_by(replace(account, asked_by=caller.key)) if isinstance(account, Account) else plan
 
     # Looking back.
 
@@ -226,8 +282,28 @@ class QueryService:
         self._offer(caller, name)
         found = stored_release(self.ledger, name, entry)
         if found is None or not (caller.is_admin or found.paid.account == caller.grants.get(name)):
-            raise AccessError(404, "There is no such release, or not for this key.")
-        return _past(found)
+            raise AccessError(404, "There is no such release, or this key may not see it.")
+        past = _past(found)
+        return replace(past, release=found.paid.stamped(past.release))
+
+    def question_state(self, caller: Caller, name: str, idempotency_key: str) -> tuple[str, int | None] | None:
+        """Return what became of a question under its name: open, settled or forfeited, and the entry; or None."""
+        account = self.account(caller, name)
+        return named_question(self.ledger, account.name, idempotency_key)
+
+    def lost_questions(self, caller: Caller, most: int, only: str | None = None) -> list[LostQuestion]:
+        """Return the newest questions that were charged and not answered, about all data sets or one."""
+        page = Page(most, kinds=("forfeited",), newest_first=True)
+        names = self.names(caller) if only is None else [only]
+        found = [entry for name in names for entry in self.history(caller, name, page)]
+        newest = sorted(found, key=lambda one: one.time, reverse=True)[:most]
+        return [LostQuestion(entry, self._reserved(caller, entry)) for entry in newest]
+
+    def _reserved(self, caller: Caller, ended: Entry) -> Mapping[str, Any]:
+        """Return what was written down when a question began that ended so."""
+        number = ended.reservation or ended.number
+        begun = self.history(caller, ended.dataset, Page(1, after=number - 1))
+        return begun[0].body if begun and begun[0].number == number else {}
 
     def account(self, caller: Caller, name: str) -> Account:
         """Return the account that pays for a caller's questions about a data set."""
@@ -285,7 +361,7 @@ class QueryService:
 
     def _offer(self, caller: Caller, name: str) -> Offer:
         if not self._sees(caller, name):
-            raise AccessError(404, "There is no such data set, or not for this key.")
+            raise AccessError(404, "There is no such data set, or this key may not see it.")
         return self.config.datasets[name]
 
     def _columns(self, name: str) -> Mapping[str, ColumnType]:
@@ -313,6 +389,6 @@ def _summary(found: StoredRelease) -> ReleaseSummary:
 
 def _past(found: StoredRelease) -> PastRelease:
     paid = found.paid
-    release = Release.from_bytes(paid.release, stamp=paid.stamp)
+    release = Release.from_bytes(paid.release, stamp=replace(paid, sign=None).stamp)
     when = datetime.fromisoformat(found.time)
-    return PastRelease(release, paid.number, paid.account, when, Amount.read(found.rho, found.delta))
+    return PastRelease(release, paid.number, paid.account, when, found.cost)

@@ -1,4 +1,4 @@
-"""What several servers of one ledger share besides the books: rates, lockouts, sign-outs, a sign of life.
+"""What several servers of one ledger share besides the books: rates, lockouts, sign-ins and sign-outs, notes.
 
 It lies in the ledger's database, in tables of its own that are made when a server starts. None of it is part of
 the books: whoever empties these tables lifts lockouts and ends nobody's budget.
@@ -43,6 +43,34 @@ ended_sessions = sa.Table(
     sa.Column("ended", sa.Float(53), nullable=False),
 )
 
+notes = sa.Table(
+    "unlisted_notes",
+    metadata,
+    # What one page of the console has to say to the next, sealed.
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("owner", sa.Text, nullable=False, index=True),
+    sa.Column("sealed", sa.Text, nullable=False),
+    sa.Column("written", sa.Float(53), nullable=False),
+)
+
+sign_on_sessions = sa.Table(
+    "unlisted_sign_on_sessions",
+    metadata,
+    # Who signed in at the OpenID provider, sealed, and until when that counts.
+    sa.Column("token_sha256", sa.Text, primary_key=True),
+    sa.Column("person", sa.Text, nullable=False, index=True),
+    sa.Column("sealed", sa.Text, nullable=False),
+    sa.Column("until", sa.Float(53), nullable=False),
+)
+
+used_sign_ins = sa.Table(
+    "unlisted_used_sign_ins",
+    metadata,
+    # Sign-ins that came back from the provider: none counts twice.
+    sa.Column("state", sa.Text, primary_key=True),
+    sa.Column("used", sa.Float(53), nullable=False),
+)
+
 signs_of_life = sa.Table(
     "unlisted_signs_of_life",
     metadata,
@@ -56,6 +84,12 @@ def make_tables(store: Store) -> None:
     """Make the tables that are not there yet."""
     with store.writing(creates=True) as connection:
         metadata.create_all(connection)
+
+
+def put_once(connection: Connection, table: sa.Table, row: Mapping[str, Any]) -> bool:
+    """Write a row, and return whether there was none with the same key."""
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    return connection.execute(dialect.insert(table).values(**row).on_conflict_do_nothing()).rowcount > 0
 
 
 def put(connection: Connection, table: sa.Table, row: Mapping[str, Any]) -> None:

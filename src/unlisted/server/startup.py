@@ -10,10 +10,14 @@ from collections.abc import Mapping
 
 from unlisted.errors import InvalidArgumentError, StreamError
 from unlisted.ledger.declarations import NAMELESS, shared_warning, sharing
+from unlisted.ledger.display import protects_nobody
 from unlisted.ledger.ledger import Ledger
 from unlisted.ledger.rows import Page
 from unlisted.ledger.state import DatasetState
 from unlisted.ledger.terms import amount_of
+from unlisted.noise.gaussian.accounting import read_kind
+from unlisted.query.counts_elsewhere import read_counts
+from unlisted.query.private_counts import PrivateCounts
 from unlisted.query.private_table import PrivateTable, table
 from unlisted.server.config import Config, Offer, StreamOffer
 from unlisted.server.observability import LOG
@@ -30,24 +34,44 @@ def open_datasets(config: Config, ledger: Ledger) -> None:
     is written unless all are there.
     """
     known = {one.name: one for one in ledger.datasets()}
+    check_offers(config, known)
+    for stream in config.streams.values():
+        if not stream.outside_budget:
+            _require_paid(stream, config.datasets[stream.dataset], ledger)
+    for name, offer in config.datasets.items():
+        if name in known:
+            _declare_newer(offer, known[name], ledger)
+            if offer.failures not in (None, known[name].failures.allowed):
+                ledger.allow_failures(offer.failures, dataset=name)
+        else:
+            _create(offer, ledger)
+    _warn(config, ledger)
+
+
+def check_offers(config: Config, known: Mapping[str, DatasetState]) -> None:
+    """Refuse data sets that are not what the ledger says, or whose source or columns are not there."""
     for name, offer in config.datasets.items():
         if name in known:
             _require_same(offer, known[name])
         else:
             _require_columns(offer)
     _require_own_sources(config, known)
-    for stream in config.streams.values():
-        if not stream.outside_budget:
-            _require_paid(stream, config.datasets[stream.dataset], ledger)
-    for name, offer in config.datasets.items():
-        if name in known:
-            if offer.version is not None and offer.version != known[name].version:
-                ledger.declare_version(name, offer.version)
-            if offer.failures not in (None, known[name].failures.allowed):
-                ledger.allow_failures(offer.failures, dataset=name)
-        else:
-            _create(offer, ledger)
-    _warn_of_shared_sources(config, ledger)
+
+
+def _declare_newer(offer: Offer, held: DatasetState, ledger: Ledger) -> None:
+    """Declare a version that the data set was never at. The ledger knows best: a file may be older than it."""
+    if offer.version is None or offer.version == held.version:
+        return
+    if offer.version in ledger.declared_versions(offer.name):
+        LOG.warning(
+            "The data set %r is at version %r, and was at %r, which the configuration names, before. The ledger's "
+            "stands. To go back all the same, say: unlisted dataset version.",
+            offer.name,
+            held.version,
+            offer.version,
+        )
+        return
+    ledger.declare_version(offer.name, offer.version)
 
 
 def _create(offer: Offer, ledger: Ledger) -> None:
@@ -56,6 +80,7 @@ def _create(offer: Offer, ledger: Ledger) -> None:
         ledger.create_dataset(
             offer.name,
             budget=offer.budget,
+            kind=offer.kind,
             unit=offer.user,
             adjacency=offer.adjacency,
             source=source_name(offer.source, offer.table),
@@ -83,20 +108,35 @@ def _require_own_sources(config: Config, known: Mapping[str, DatasetState]) -> N
             )
 
 
-def _warn_of_shared_sources(config: Config, ledger: Ledger) -> None:
+def _warn(config: Config, ledger: Ledger) -> None:
+    """Warn of sources that two data sets share, and of totals that protect nobody."""
     known = ledger.datasets()
     for one in known:
-        others = sharing(one, known)
-        if others and one.name in config.datasets:
+        if one.name not in config.datasets:
+            continue
+        if others := sharing(one, known):
             LOG.warning("%s", shared_warning(one, others))
+        if weak := protects_nobody(one.total):
+            LOG.warning("The data set %r: %s", one.name, weak)
 
 
-def open_table(offer: Offer) -> PrivateTable:
-    """Return the table of a data set. Nothing is read yet."""
-    return table(offer.source, user=offer.user, table=offer.table, types=offer.types)
+def open_table(offer: Offer) -> PrivateTable | PrivateCounts:
+    """Return the table of a data set, of which nothing is read yet; or the counts that its source holds."""
+    if offer.counts:
+        return read_counts(
+            offer.source,
+            items_per_user=offer.items_per_user,
+            item=list(offer.items),
+            count_per_item=offer.rows_per_item,
+            fetch=offer.fetch,
+            adjacency=offer.adjacency,
+            user=offer.user,
+        )
+    users = offer.declared_users
+    return table(offer.source, user=offer.user, table=offer.table, declared_users=users, **offer.reading)
 
 
-def offered_columns(offer: Offer, rows: PrivateTable) -> Mapping[str, ColumnType]:
+def offered_columns(offer: Offer, rows: PrivateTable | PrivateCounts) -> Mapping[str, ColumnType]:
     """Return the columns of a source, without touching a row; the offered ones must be among them."""
     columns = rows.columns()
     for argument, names in (("items", offer.items), ("filters", offer.filters)):
@@ -118,16 +158,27 @@ def _require_columns(offer: Offer) -> None:
 
 
 def _require_same(offer: Offer, held: DatasetState) -> None:
-    total = amount_of(offer.budget)
+    total = amount_of(offer.budget, read_kind(offer.kind))
     for argument, told, fixed in (
+        ("kind", offer.kind, held.kind),
         ("user", offer.user, held.unit),
         ("adjacency", offer.adjacency, held.adjacency),
         ("source", source_name(offer.source, offer.table), held.source),
         ("budget", total.texts, held.total.texts),
     ):
         if fixed is not None and told != fixed:
-            hint = "What a data set is never changes; give the new one another name."
-            raise InvalidArgumentError(f"datasets.{offer.name}.{argument}", told, f"{fixed!r}, as opened", hint)
+            raise InvalidArgumentError(
+                f"datasets.{offer.name}.{argument}",
+                told,
+                f"{fixed!r}, as it was opened",
+                _HINTS[argument == "source"],
+            )
+
+
+_HINTS = {
+    True: "If the same people's rows lie there now, say so: unlisted dataset move. What was spent stays spent.",
+    False: "What a data set is never changes. Two data sets about the same people are two budgets, which add up.",
+}
 
 
 def _require_paid(offer: StreamOffer, data: Offer, ledger: Ledger) -> None:

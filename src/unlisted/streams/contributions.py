@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from unlisted.mechanisms.continual.tag_table import TagTable, words_of
 from unlisted.noise.keyed import Tags
-from unlisted.streams.tag_table import TagTable, words_of
 
 Whole = NDArray[np.int64]
 

@@ -9,10 +9,9 @@ that durable; nobody reads beyond the known end. Whatever goes wrong becomes a `
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -25,6 +24,7 @@ BESIDE = ".new"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 _DIGEST_BYTES = 32
+_BLOCK_BYTES = 1 << 20
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -63,6 +63,17 @@ def read_file(path: Path, most: int | None = None) -> bytes:
         return file.read() if most is None else file.read(most)
 
 
+def copy_parts(source: Path, target: Path, parts: Iterable[tuple[int, int]]) -> None:
+    """Copy parts of a file, each from its start to its end, durably into a new one."""
+    with told("written"), _opened(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as copy:
+        for start, end in parts:
+            with source.open("rb") as file:
+                file.seek(start)
+                while block := file.read(min(_BLOCK_BYTES, end - file.tell())):
+                    _write_all(copy, block)
+        os.fsync(copy)
+
+
 def is_there(path: Path) -> bool:
     """Return whether there is a file."""
     with told("read"):
@@ -81,6 +92,12 @@ def only_writer(path: Path, *, wait: bool = False) -> Iterator[None]:
 
     With `wait`, whoever writes now is waited for.
     """
+    try:
+        import fcntl  # noqa: PLC0415 - Windows has none
+    except ImportError:
+        raise StreamError(
+            "A stream needs the file locks of Linux or macOS, which this system does not have."
+        ) from None
     with told("written"), _opened(path, os.O_RDWR | os.O_CREAT) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

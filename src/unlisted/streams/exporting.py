@@ -20,22 +20,28 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.release.export import csv_head, csv_rows
 from unlisted.release.release import STEADY, Release, item_columns
 from unlisted.streams.folder import Folder
-from unlisted.streams.history import History
+from unlisted.streams.history import History, Paths
 from unlisted.streams.packing import labels_of
-from unlisted.streams.paths import Paths
 from unlisted.streams.question import ROUND
 from unlisted.streams.releases import plan_of
-from unlisted.streams.selecting import Selection
+from unlisted.streams.selecting import Selection, as_labels
 from unlisted.streams.settings import Settings
 from unlisted.streams.steady import require_few, steadied
-from unlisted.streams.wanted import as_labels
 
 TIME = pa.timestamp("us", tz="UTC")
 COUNTS = ("count", "low", "high")
 
 _AT_ONCE = 200_000
 
-_OF_ONE_ROUND = ("threshold", "noise", "round", "half_width_95", "users_needed", "users_needed_above_cut")
+_OF_ONE_ROUND = (
+    "threshold",
+    "known_threshold",
+    "noise",
+    "round",
+    "half_width_95",
+    "users_needed",
+    "users_needed_above_cut",
+)
 """What a plan says of one release, and would be wrong of others."""
 
 
@@ -54,8 +60,9 @@ class Export:
         cls, folder: Folder, selection: Selection, items: Iterable[Any] | None = None, *, steady: bool = False
     ) -> Export:
         """Find out what is to be read, and read nothing of it yet."""
-        settings, history, last = folder.settings, folder.history(), folder.round()
-        every = settings.release_every
+        settings, last = folder.settings, folder.round()
+        # Somebody may push meanwhile: what is read is the stream as it stood at one moment.
+        history, every = folder.history_up_to(last), settings.release_every
         releases = range(every, last + 1, every)
         chosen = selection.of(releases, [history.time(number) for number in releases])
         if steady:

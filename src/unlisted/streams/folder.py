@@ -4,6 +4,7 @@
     key             the secret that noise is computed from
     journal         what each round added: labels, users, its digest
     state           totals after the last round
+    known           values that were known before the first round, if it continues another stream
     noise           noise that would take long to compute again; it may be missing
     releases/log    what was released after each round, and when
     ledger.json     the entry that it was paid with, if an account paid
@@ -29,10 +30,13 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
+import pyarrow as pa
+
 from unlisted.errors import InvalidArgumentError, StreamError
 from unlisted.noise.keyed import TAG_BYTES, NoiseKey
+from unlisted.privacy.accounting import ZCDP
 from unlisted.privacy.guarantee import Guarantee
-from unlisted.query.charging import Bill, Payer, require_payer
+from unlisted.query.charging import Charge, Payer, require_payer
 from unlisted.release.release import Release
 from unlisted.streams.disk import (
     PRIVATE_FOLDER,
@@ -48,10 +52,19 @@ from unlisted.streams.disk import (
     unsealed,
 )
 from unlisted.streams.history import FOLDER, LOG, History
-from unlisted.streams.saved import Saved, rounds_of
+from unlisted.streams.saved import KNOWN, Saved, StateFiles, known_from_bytes, rounds_of
 from unlisted.streams.settings import Settings
 
 KEY, PUBLISHED = "key", "published.json"
+EXPOSED = (
+    "The stream's key can be read by others than its owner, and whoever has it can take the noise off the counts. "
+    "Make it private again (chmod 600 on the file key in the folder), and consider who may have read it."
+)
+"""What is said of a key that is not private."""
+
+
+class ExposedKeyWarning(UserWarning):
+    """The key of a stream can be read by others than its owner."""
 
 
 class Folder:
@@ -94,8 +107,15 @@ class Folder:
         if self._loaded is None or self._loaded[0] != mark:
             state, journal = read_file(self.path / "state"), read_file(self.path / "journal")
             kept = read_file(self.path / "noise") if (self.path / "noise").exists() else None
-            self._loaded = (mark, Saved.from_bytes(state, journal, kept, settings, key))
+            files = StateFiles(state, journal, kept, self.known())
+            self._loaded = (mark, Saved.from_bytes(files, settings, key))
         return self._loaded[1]
+
+    def known(self) -> pa.Array | None:
+        """Read the values that were known before the first round."""
+        if self.settings.known is None:
+            return None
+        return known_from_bytes(read_file(self.path / KNOWN), self.settings.known)
 
     def commit(
         self, before: Saved, after: Saved, record: bytes, release: Release | None, time: datetime | None
@@ -109,8 +129,8 @@ class Folder:
             self._loaded = (self._mark(), self._with_noise_kept(after))
         except StreamError as failure:
             raise StreamError(
-                f"Round {after.round} was taken in, but perhaps not for good: a power cut may undo it. {failure} "
-                "Once that is mended, push the same again with the number of its round; nothing counts twice."
+                f"Round {after.round} was taken in, but a power cut may still undo it. {failure} "
+                "Once that is fixed, push the same rows with the same number again; nothing counts twice."
             ) from None
 
     def _with_noise_kept(self, saved: Saved) -> Saved:
@@ -131,6 +151,15 @@ class Folder:
     def history(self) -> History:
         """Return what has been released up to now."""
         return self._history.look(self.round())
+
+    def history_up_to(self, rounds: int) -> History:
+        """Return what has been released up to a round that has happened."""
+        return self._history.look(rounds)
+
+    def key_is_exposed(self) -> bool:
+        """Return whether others than the owner may read the key."""
+        with told("read"):
+            return bool((self.path / "key").stat().st_mode & 0o077)
 
     def release(self, number: int) -> Release:
         """Read the release after a round."""
@@ -167,14 +196,17 @@ def _tag(key: NoiseKey) -> bytes:
     return key.secret("name of the stream")[:TAG_BYTES]
 
 
-def create(path: Path, settings: Settings, account: Payer | None) -> None:
-    """Make the folder of a new stream, whole or not at all; the account pays for the stream's whole life."""
+def create(path: Path, settings: Settings, account: Payer | None, known: bytes | None = None) -> None:
+    """Make the folder of a new stream, whole or not at all; the account pays for the stream's whole life.
+
+    `known` is the file of the values that are known, which the settings name by its digest.
+    """
     payer = require_payer(account)
     if path.exists():
         hint = "If it is a stream, it can be opened and pushed to as it is."
         raise InvalidArgumentError("path", str(path), "a folder that does not exist yet", hint)
     if not path.absolute().parent.is_dir():
-        hint = "The folder that it should be in does not exist. Make that one first."
+        hint = "Its parent folder does not exist. Create that first."
         raise InvalidArgumentError("path", str(path), "a new folder in one that exists", hint)
     with told("written"):
         beside = Path(tempfile.mkdtemp(prefix=".unlisted-", dir=path.absolute().parent))
@@ -183,12 +215,12 @@ def create(path: Path, settings: Settings, account: Payer | None) -> None:
         with told("written"):
             beside.rename(path)
         make_entries_durable(path.absolute().parent)
-        return settings.to_bytes(), settings.mechanism.guarantee()
+        return settings.to_bytes(), _ceiling(settings, payer)
 
     try:
-        _fill(beside, settings)
+        _fill(beside, settings, known)
         with _unit_explained(settings):
-            paid = payer.pay(_bill(path, settings), deliver) if payer is not None else None
+            paid = payer.pay(_charge(path, settings, payer), deliver) if payer is not None else None
         if payer is None:
             deliver()
     finally:
@@ -201,8 +233,9 @@ def create(path: Path, settings: Settings, account: Payer | None) -> None:
         replace_file(path / "ledger.json", json.dumps(paid.stamp).encode())
 
 
-def _fill(folder: Path, settings: Settings) -> None:
+def _fill(folder: Path, settings: Settings, known: bytes | None) -> None:
     key = NoiseKey.fresh()
+    values = None if known is None else known_from_bytes(known, settings.known)
     with told("written"):
         folder.chmod(PRIVATE_FOLDER)
         (folder / FOLDER).mkdir(PRIVATE_FOLDER)
@@ -210,10 +243,18 @@ def _fill(folder: Path, settings: Settings) -> None:
     replace_file(folder / "key", sealed(KEY, key.to_bytes()))
     replace_file(folder / "journal", b"")
     replace_file(folder / FOLDER / LOG, b"")
-    replace_file(folder / "state", Saved.start(settings, key).to_bytes())
+    if known is not None:
+        replace_file(folder / KNOWN, known)
+    replace_file(folder / "state", Saved.start(settings, key, values).to_bytes())
 
 
-def _bill(path: Path, settings: Settings) -> Bill:
+def _ceiling(settings: Settings, payer: Payer | None) -> Guarantee:
+    """Return what the stream costs, in what its account counts."""
+    accounting = ZCDP if payer is None else payer.accounting
+    return accounting.ceiling(settings.mechanism, settings.at_delta)
+
+
+def _charge(path: Path, settings: Settings, payer: Payer) -> Charge:
     """Return what the stream costs. A data set of users does not pay for events.
 
     Events of an hour and of a day are different units, and what protects one says little about the other.
@@ -225,8 +266,8 @@ def _bill(path: Path, settings: Settings) -> Bill:
         )
         raise InvalidArgumentError("round_length", None, "given where an account pays for events", hint)
     asked = settings.to_bytes() + os.fsencode(path.absolute())
-    return Bill(
-        ceiling=settings.mechanism.guarantee(),
+    return Charge(
+        ceiling=_ceiling(settings, payer),
         question=hashlib.sha256(asked).hexdigest(),
         unit=settings.protected,
         adjacency="add_remove",

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from unlisted.counts.whole_numbers import to_arrow
 from unlisted.errors import InvalidArgumentError, StreamError
 from unlisted.mechanisms.continual.label_table import LabelTable
 from unlisted.privacy.numbers import whole
 from unlisted.release.release import Release
-from unlisted.streams.disk import read_file, told, unsealed
+from unlisted.streams.disk import PRIVATE_FILE, read_file, replace_file, told, unsealed
 from unlisted.streams.packing import Whole, columns_of, labels_of, table_of
 from unlisted.streams.release_log import ReleaseLog, damaged
 from unlisted.streams.times import Duration, duration
 
 FOLDER, LOG, RELEASE = "releases", "log", "release"
+
+Numbers = NDArray[np.int64]
 
 
 class History:
@@ -61,6 +65,17 @@ class History:
             hint = "A round is later than the one before it."
             raise InvalidArgumentError("time", str(given), f"after {before.isoformat()}", hint)
         return given
+
+    def copy_to(self, folder: Path, rounds: int) -> None:
+        """Copy what was released up to a round into another folder."""
+        self.log.copy_to(folder / LOG)
+        for number in range(1, rounds + 1):
+            if self.is_old(number):
+                replace_file(folder / f"{number:08d}", read_file(self._file(number)))
+                # When it was made is the time of the file.
+                with told("written"):
+                    shutil.copystat(self._file(number), folder / f"{number:08d}")
+                    (folder / f"{number:08d}").chmod(PRIVATE_FILE)
 
     def before(self, now: int, length: int | Duration, every: int) -> int:
         """Return the last round before a window of so many rounds, or of so long, that ends with a round."""
@@ -120,6 +135,21 @@ class History:
                 found = found.appended(shown.take(to_arrow(unknown)))
         return found.take(np.arange(len(found)))
 
+    def shown_so_far(self, rounds: int) -> pa.Array:
+        """Return every label that any release has shown, each once; those whose names are damaged are missing."""
+        old = self.labels(number for number in range(1, rounds + 1) if self.is_old(number))
+        names = self.log.names.all()
+        if not len(names) or not len(old):
+            return names if len(names) else old
+        return pa.concat_arrays([names, old.take(to_arrow(np.flatnonzero(LabelTable((names,)).rows_of(old) < 0)))])
+
+    def check(self, number: int) -> None:
+        """Refuse a release that cannot be read, or is not that of its round."""
+        if self.is_old(number):
+            self._old(number)
+        elif len(rows := self.log.rows(number)):
+            self.log.require_names(number, rows)
+
     def label_type(self, releases: Iterable[int]) -> pa.DataType | None:
         """Return of what type the labels are; None if nothing was shown so far."""
         if self.log.names.type is not None:
@@ -143,3 +173,36 @@ class History:
 
     def _file(self, number: int) -> Path:
         return self._folder / f"{number:08d}"
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """What was released of some items. Where an item was not shown, `shown` is false and its numbers are 0."""
+
+    labels: pa.Array
+    rounds: Numbers
+    times: list[datetime | None]
+    shown: NDArray[np.bool_]
+    count: Numbers
+    low: Numbers
+    high: Numbers
+
+    @classmethod
+    def read(cls, history: History, numbers: Sequence[int], labels: pa.Array) -> Paths:
+        """Read the running counts of some labels, all different, out of some releases, and nothing else."""
+        size = (len(numbers), len(labels))
+        shown = np.zeros(size, dtype=bool)
+        found = [np.zeros(size, dtype=np.int64) for _ in range(3)]
+        for at, number in enumerate(numbers):
+            places, columns = history.values(number, labels)
+            shown[at, places] = True
+            for numbers_found, column in zip(found, columns, strict=True):
+                numbers_found[at, places] = column
+        times = [history.time(number) for number in numbers]
+        return cls(labels, np.array(numbers, dtype=np.int64), times, shown, *found)
+
+    def within(self, rows: Numbers, rounds: Numbers) -> Paths:
+        """Return a part of the releases, whose rounds have other numbers there."""
+        times = [self.times[row] for row in rows.tolist()]
+        parts = (self.shown[rows], self.count[rows], self.low[rows], self.high[rows])
+        return Paths(self.labels, rounds, times, *parts)

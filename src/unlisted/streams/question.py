@@ -96,7 +96,7 @@ _ONCE = (
     "It is the most different items that one user counts for over the whole stream, once for each, such as 10. To "
     "count users again in every round, say rounds_per_user and items_per_event instead."
 )
-_OF_USERS = "Events are not told apart by user. The unit user has it."
+_OF_USERS = "Events are not grouped by user. The unit user has it."
 _BOUNDS: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
     "event": ({"items_per_event": _IN_A_ROUND}, dict.fromkeys(("items_per_user", "rounds_per_user"), _OF_USERS)),
     "first": (
@@ -114,6 +114,10 @@ _BOUNDS: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
 """Which bounds are needed, and which do not belong, by who is protected and how users count."""
 
 _SAID = {"event": "the unit event", "first": "the unit user", "every": 'count="every"'}
+
+
+def _items(most: int | None) -> str:
+    return "1 item" if most == 1 else f"{most:,} items"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +193,7 @@ class StreamQuestion:
     window: int | str | None = option(
         Option(
             "text",
-            "Count anew in every window: so many rounds, or a length of time such as '1 day'.",
+            "Start the counts again in every window: a number of rounds, or a length of time such as '1 day'.",
             _read_window,
         ),
         None,
@@ -205,8 +209,7 @@ class StreamQuestion:
     noise: StreamNoise = option(
         choice(
             StreamNoise,
-            "Noise of which much cancels from round to round, or the survey's binary tree, with about three times "
-            "as much.",
+            "Noise of which much cancels from round to round, or the survey's binary tree, which is noisier.",
         ),
         "correlated",
     )
@@ -249,13 +252,13 @@ class StreamQuestion:
                 raise InvalidArgumentError(name, getattr(self, name), allowed)
         if ROUND in self.item:
             hint = "An export has a column of that name itself. Rename it in the source, for example in a view."
-            raise InvalidArgumentError("item", ROUND, f"named otherwise than {ROUND}", hint)
+            raise InvalidArgumentError("item", ROUND, f"a name other than {ROUND}", hint)
         self.counted_in_a_round()
 
     def _check_who(self) -> None:
         """Refuse bounds that do not go with who is protected and how users count."""
         if self.unit == "event" and self.count == "first":
-            hint = "Events are not told apart by user. With the unit user, users count once for each item."
+            hint = "Events are not grouped by user. With the unit user, users count once for each item."
             raise InvalidArgumentError("count", self.count, "left out with the unit event", hint)
         how = self.unit if self.unit == "event" else self.count
         needed, foreign = _BOUNDS[str(how)]
@@ -272,7 +275,7 @@ class StreamQuestion:
     def _check_period(self) -> None:
         """Refuse a limit per period without a period, and the other way round."""
         if self.unit == "event" and (self.period or self.per_period) is not None:
-            hint = "Events are not told apart by user. The unit user has limits."
+            hint = "Events are not grouped by user. The unit user has limits."
             raise InvalidArgumentError("period", self.period, "left out with the unit event", hint)
         for name, other in (("period", "per_period"), ("per_period", "period")):
             if getattr(self, name) is None and getattr(self, other) is not None:
@@ -347,15 +350,15 @@ class StreamQuestion:
     def protection(self) -> str:
         """Who is protected and what is bounded, as a sentence says it."""
         if self.unit == "event":
-            return f"one user's rows in one round, at most {self.items_per_event:,} items in each round"
+            return f"one user's rows in one round, at most {_items(self.items_per_event)} in each round"
         if self.count == "first":
-            said = f"one user, who counts once for each of at most {self.items_per_user:,} items in all rounds"
+            said = f"one user, who counts once for each of at most {_items(self.items_per_user)} in all rounds"
             if self.windows_per_user is not None:
                 said = said.replace("all rounds", f"each of at most {self.windows_per_user:,} windows")
         else:
             said = (
                 f"one user, who counts in at most {self.rounds_per_user:,} rounds, at most "
-                f"{self.items_per_event:,} items in each"
+                f"{_items(self.items_per_event)} in each"
             )
         if self.period is None:
             return said

@@ -22,9 +22,15 @@ from typing import TypeVar
 
 from unlisted.errors import StreamError
 from unlisted.release.release import Release
-from unlisted.streams.disk import continue_journal, replace_file, told
+from unlisted.streams.disk import (
+    continue_journal,
+    copy_parts,
+    make_entries_durable,
+    replace_file,
+    told,
+)
 from unlisted.streams.packing import Rows, labels_of, packed, rows_in, unpacked
-from unlisted.streams.shown_names import MissingNamesError, ShownNames, labels_in
+from unlisted.streams.shown_names import MissingNamesError, Named, ShownNames, labels_in
 
 _Read = TypeVar("_Read")
 
@@ -36,6 +42,7 @@ _BLOCK_BYTES = 1 << 16
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _NO_TIME = -(2**63)
+_NAMELESS = "shows values whose names were in a damaged record"
 _LEFT_OUT = 1 << 20
 """So many numbers of names are not given after a record that is lost: it may have given some of them."""
 
@@ -105,6 +112,8 @@ class ReleaseLog:
         self._path = path
         self._tag = tag
         self._file = 0
+        self._names = ShownNames()
+        self._learned: list[Named] = []
         self._forget()
 
     def look(self, rounds: int) -> None:
@@ -128,6 +137,14 @@ class ReleaseLog:
         """Return when a round was, if that is known."""
         return self._records[number].head.time if number in self._records else None
 
+    @property
+    def names(self) -> ShownNames:
+        """The labels that were shown so far, with their numbers."""
+        if self._learned:
+            # All at once: a year has thousands of records that name a few.
+            self._names, self._learned = self._names.with_all(self._learned), []
+        return self._names
+
     def release(self, number: int) -> Release:
         """Read the release after a round."""
         return self._read(number, unpacked)
@@ -135,6 +152,11 @@ class ReleaseLog:
     def rows(self, number: int) -> Rows:
         """Read what the release after a round shows, by the numbers of names."""
         return self._read(number, rows_in)
+
+    def require_names(self, number: int, rows: Rows) -> None:
+        """Refuse a release that shows values whose names are lost."""
+        if not self.names.has(rows.names):
+            raise StreamError(damaged(number, _NAMELESS))
 
     def append(self, tag: bytes, number: int, time: datetime | None, release: Release | None) -> None:
         """Write the record of a round durably. All earlier rounds have happened; what is behind them has not."""
@@ -157,10 +179,24 @@ class ReleaseLog:
             replace_file(self._path, b"")
         continue_journal(self._path, end, b"".join((head.to_bytes(), listed, data)))
 
+    def copy_to(self, path: Path) -> None:
+        """Copy the records that have happened, and nothing that lies between or behind them."""
+        ours = sorted(
+            (one for one in self._records.values() if one.head.tag == self._expected), key=lambda one: one.at
+        )
+        parts: list[tuple[int, int]] = []
+        for record in ours:
+            start = parts.pop()[0] if parts and parts[-1][1] == record.at else record.at
+            parts.append((start, record.end))
+        copy_parts(self._path, path, parts)
+        make_entries_durable(path.parent)
+
     def _forget(self) -> None:
         self._records: dict[int, Record] = {}
         self._expected = self._tag
-        self.names = ShownNames()
+        self._names = ShownNames()
+        self._learned = []
+        self._names_end = 0
         self._end = 0
         self._has_not_happened: int | None = None
 
@@ -186,11 +222,13 @@ class ReleaseLog:
     def _learn(self, file: int, record: Record) -> None:
         """Take in the names of a record, if there are any that are not known, and if they are whole."""
         head = record.head
-        if head.names_bytes == 0 or head.last <= self.names.end:
+        if head.names_bytes == 0 or head.last <= self._names_end:
             return
         data = os.pread(file, head.names_bytes, record.names_at)
         if _check(data) == head.names_check:
-            self.names = self.names.with_names(labels_in(data), head.first)
+            new = Named(labels_in(data), head.first).since(self._names_end)
+            self._learned.append(new)
+            self._names_end = new.end
 
     def _read(self, number: int, made: Callable[[bytes, ShownNames], _Read]) -> _Read:
         record = self._records.get(number)
@@ -205,7 +243,7 @@ class ReleaseLog:
         try:
             return made(data, self.names)
         except MissingNamesError:
-            raise StreamError(damaged(number, "shows values whose names were in a damaged record")) from None
+            raise StreamError(damaged(number, _NAMELESS)) from None
 
     def _free_end(self) -> int:
         """Return where to write if the end of what has happened is not known: nothing that may have is cut off."""

@@ -14,21 +14,29 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unlisted.counts.whole_numbers import to_arrow
+from unlisted.mechanisms.continual.stream_state import StreamState
 from unlisted.mechanisms.mechanism import Accuracy, Answer
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.noise import intervals
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.law import Law
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.release.release import Release, item_columns
 from unlisted.streams.settings import Settings
 
+Whole = NDArray[np.int64]
 
-def released(settings: Settings, number: int, answer: Answer) -> Release:
-    """Return the release after a round."""
+
+def released(settings: Settings, state: StreamState, number: int, answer: Answer) -> Release:
+    """Return the release after a round, and after which the stream is in this state."""
     assert answer.counts is not None  # a running histogram shows counts
     mechanism = settings.mechanism
     prefix = _about(settings, number)
-    low, high = _ends(prefix, answer.counts)
+    low, high = _ends(prefix.law, prefix.threshold, answer.counts)
+    if state.known:
+        known = state.labels.rows_of(answer.labels) < state.known
+        bar = mechanism.known_threshold_after(state.round)
+        low[known], high[known] = _ends(prefix.law, bar, answer.counts[known])
     # What is shown was seen, so its count is 1 or more; noise may take a sticky one below that.
     numbers = {"count": np.maximum(answer.counts, 1), "low": low, "high": high}
     # An empty release looks the same whatever the labels are that it does not show.
@@ -50,7 +58,10 @@ def plan_of(settings: Settings, number: int) -> dict[str, Any]:
     """Return what was asked and how, as plain values, with threshold and noise of the release after a round."""
     prefix = _about(settings, number)
     expected = _expected(prefix)
-    return {
+    known = {}
+    if settings.known is not None:
+        known = {"known_threshold": settings.mechanism.known_threshold_after(settings.in_window(number))}
+    return known | {
         "mechanism": "running_histogram",
         "threshold": prefix.threshold,
         "noise": settings.mechanism.noise_after(settings.in_window(number)).text,
@@ -102,11 +113,11 @@ def _expected(prefix: ThresholdHistogram) -> Accuracy:
     return prefix.accuracy()
 
 
-def _ends(prefix: ThresholdHistogram, shown: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _ends(law: Law, threshold: int, shown: Whole) -> tuple[Whole, Whole]:
     """Return error bars: given that it was shown for what is over the threshold, plain for what only stayed."""
     low, high = np.empty_like(shown), np.empty_like(shown)
-    over = shown > prefix.threshold
-    low[over], high[over] = intervals.given_shown(prefix.law, prefix.threshold, shown[over])
+    over = shown > threshold
+    low[over], high[over] = intervals.given_shown(law, threshold, shown[over])
     if not over.all():
-        low[~over], high[~over] = intervals.plain(prefix.law, shown[~over])
+        low[~over], high[~over] = intervals.plain(law, shown[~over])
     return low, high

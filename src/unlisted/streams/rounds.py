@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts
-from unlisted.mechanisms.continual.stream_state import digest_of, in_order
+from unlisted.mechanisms.continual.stream_state import in_order
+from unlisted.mechanisms.continual.tag_table import words_of
 from unlisted.noise.keyed import Tags
 from unlisted.privacy.sensitivity import Sensitivity
 from unlisted.streams.contributions import Contributions, Limit, Pairs
-from unlisted.streams.tag_table import words_of
 
 Kept = tuple[BoundedCounts, Contributions]
 """What of a round counts, and who has contributed how much after it."""
@@ -52,7 +52,7 @@ class EventRound(Round):
 
     def digest(self) -> bytes:
         """Return a digest of the counts."""
-        return hashlib.sha256(digest_of(*in_order(self.counts))).digest()
+        return hashlib.sha256(in_order(self.counts)[2]).digest()
 
     def within(self, contributions: Contributions, number: int) -> Kept:  # noqa: ARG002 - each event is one of its own
         """Return all of it."""
@@ -70,7 +70,7 @@ class UserRound(Round):
 
     def digest(self) -> bytes:
         """Return a digest of the counts and of who was there."""
-        digest = hashlib.sha256(digest_of(*in_order(self.counts)))
+        digest = hashlib.sha256(in_order(self.counts)[2])
         digest.update(b"".join(sorted(tag.tobytes() for tag in self.users)))
         return digest.digest()
 
@@ -110,15 +110,18 @@ class PairRound(Round):
 
 def widened(counts: BoundedCounts) -> BoundedCounts:
     """Return the same labels in the form of a stream: sources differ in how wide their texts and numbers are."""
+    labels = widened_labels(counts.labels)
     # What else the counts declare stays declared: the mechanism refuses by it.
-    return replace(counts, labels=widened_labels(counts.labels))
+    return counts if labels is counts.labels else replace(counts, labels=labels)
 
 
 def widened_labels(labels: pa.Array) -> pa.Array:
     """Return labels in the widest type of their kind."""
-    kind = labels.type
+    kind = wide = labels.type
     if pa.types.is_large_string(kind):
-        return labels.cast(pa.string())
-    if pa.types.is_signed_integer(kind) or (pa.types.is_unsigned_integer(kind) and kind != pa.uint64()):
-        return labels.cast(pa.int64())
-    return labels.cast(pa.float64()) if pa.types.is_floating(kind) else labels
+        wide = pa.string()
+    elif pa.types.is_signed_integer(kind) or (pa.types.is_unsigned_integer(kind) and kind != pa.uint64()):
+        wide = pa.int64()
+    elif pa.types.is_floating(kind):
+        wide = pa.float64()
+    return labels if wide == kind else labels.cast(wide)

@@ -15,24 +15,33 @@ import hashlib
 import io
 import json
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from unlisted.errors import StreamError
-from unlisted.mechanisms.continual.label_table import Column, LabelTable
+from unlisted.mechanisms.continual.label_table import LabelTable
 from unlisted.mechanisms.continual.stream_state import StreamNoise, StreamState
+from unlisted.mechanisms.continual.tag_table import Column, TagTable
 from unlisted.noise.keyed import TAG_BYTES, NoiseKey, Tags
 from unlisted.streams.contributions import Contributions
 from unlisted.streams.disk import sealed, unsealed
 from unlisted.streams.settings import Settings
-from unlisted.streams.tag_table import TagTable
 
-STATE, NOISE = "state", "noise"
+STATE, NOISE, KNOWN = "state", "noise", "known"
 _LENGTH_BYTES = 8
 _CHECKSUM_BYTES = 32
+
+
+class StateFiles(NamedTuple):
+    """What a state is read from: its file, the journal, noise that was kept, and the values that were known."""
+
+    state: bytes
+    journal: bytes
+    noise: bytes | None = None
+    known: pa.Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +53,13 @@ class Saved:
     digests: tuple[bytes, ...]
     end: int
     chain: bytes
+    known: pa.Array | None = None
 
     @classmethod
-    def start(cls, settings: Settings, key: NoiseKey) -> Saved:
-        """Return the state before the first round."""
-        running = settings.mechanism.start(settings.noise_key(key, 1))
-        return cls(running, Contributions.none(), (), 0, _first_link(key))
+    def start(cls, settings: Settings, key: NoiseKey, known: pa.Array | None = None) -> Saved:
+        """Return the state before the first round, with the values that are known then."""
+        running = settings.mechanism.start(settings.noise_key(key, 1), known)
+        return cls(running, Contributions.none(), (), 0, _first_link(key), known)
 
     @property
     def round(self) -> int:
@@ -60,12 +70,12 @@ class Saved:
         """Return the state at the beginning of a round: a window that begins with it has no past."""
         if settings.window is None or settings.in_window(number) > 1 or number != self.round + 1:
             return self
-        running = settings.mechanism.start(settings.noise_key(key, number))
+        running = settings.mechanism.start(settings.noise_key(key, number), self.known)
         return replace(self, running=running, contributions=self.contributions.in_period(number, settings.limit))
 
     def after(self, running: StreamState, contributions: Contributions, digest: bytes) -> tuple[Saved, bytes]:
         """Return the state after one more round, and the record that the journal is continued with."""
-        labels = running.labels.take(np.arange(len(self.running.labels), len(running.labels)))
+        labels = running.labels.since(len(self.running.labels))
         users = contributions.users.tags.values[len(self.contributions.users) :]
         pairs = contributions.pairs.tags.values[len(self.contributions.pairs) :]
         body = _packed(
@@ -82,7 +92,15 @@ class Saved:
         )
         chain = hashlib.sha256(self.chain + body).digest()
         record = len(body).to_bytes(_LENGTH_BYTES) + chain + body
-        after = Saved(running, contributions, (*self.digests, digest), self.end + len(record), chain)
+        end = self.end + len(record)
+        after = replace(
+            self,
+            running=running,
+            contributions=contributions,
+            digests=(*self.digests, digest),
+            end=end,
+            chain=chain,
+        )
         return after, record
 
     def to_bytes(self) -> bytes:
@@ -117,10 +135,9 @@ class Saved:
         return replace(self, running=replace(self.running, noise=self.running.noise.with_kept(*found)))
 
     @classmethod
-    def from_bytes(
-        cls, state: bytes, journal: bytes, noise: bytes | None, settings: Settings, key: NoiseKey
-    ) -> Saved:
+    def from_bytes(cls, files: StateFiles, settings: Settings, key: NoiseKey) -> Saved:
         """Read a state, the journal that belongs to it, and noise that was kept, if it belongs to them."""
+        state, journal, noise, known = files
         header, totals, shown, *contributed = _unpacked(unsealed(STATE, state))
         end, chain = header["end"], bytes.fromhex(header["chain"])
         grown, last = _Grown.read(memoryview(journal)[:end], _first_link(key))
@@ -132,20 +149,46 @@ class Saved:
         drawn = settings.mechanism.no_noise().read(header, grown.headers[grown.since :])
         if noise is not None:
             drawn = _with_kept(drawn, noise, grown)
+        noise_key = settings.noise_key(key, max(1, header["round"]))
+        start = settings.mechanism.start(noise_key, known)
+        tags = np.concatenate([start.tags.values, _tags_in(grown.tags)])
+        labels = grown.labels if known is None else (known, *grown.labels)
         running = StreamState(
-            key=settings.noise_key(key, max(1, header["round"])),
+            key=noise_key,
             round=header["round"] - grown.since,
-            labels=grown.labels,
+            labels=_table_of(labels, noise_key, drawn.found_by(tags)),
             totals=_from_npy(totals),
-            tags=Column(_tags_in(grown.tags)),
+            tags=Column(tags),
             noise=drawn,
-            shown=np.unpackbits(_from_npy(shown), count=len(grown.labels)).astype(bool),
+            shown=np.unpackbits(_from_npy(shown), count=len(tags)).astype(bool),
             begun=None if header["begun"] is None else bytes.fromhex(header["begun"]),
+            known=start.known,
         )
         # Version 0.1 knew no periods.
         counts, recent = (_from_npy(part).astype(np.int64) for part in (*contributed, contributed[0])[:2])
         contributions = Contributions(grown.users, counts, recent, header.get("period", 0), grown.pairs)
-        return cls(running, contributions, grown.digests, end, chain)
+        return cls(running, contributions, grown.digests, end, chain, known)
+
+
+def known_to_bytes(labels: pa.Array) -> bytes:
+    """Return values that are known before the first round, as a file."""
+    return sealed(KNOWN, _to_ipc(labels))
+
+
+def known_from_bytes(data: bytes, digest: str | None) -> pa.Array:
+    """Read values that are known, and refuse others than the settings name."""
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise StreamError(
+            "The stream's known values are torn or were changed. Restore the folder from a copy; nothing was "
+            "released or changed."
+        )
+    return pa.concat_arrays(_from_ipc(memoryview(unsealed(KNOWN, data))))
+
+
+def extent_of(state: bytes) -> tuple[int, int]:
+    """Return how many rounds a state has seen, and where the journal ends that belongs to it."""
+    header = _unpacked(unsealed(STATE, state))[0]
+    return int(header["round"]), int(header["end"])
 
 
 def rounds_of(state: bytes) -> int:
@@ -157,7 +200,7 @@ def rounds_of(state: bytes) -> int:
 class _Grown:
     """What a journal has gathered; labels and pairs, of the last window, which began after `since` rounds."""
 
-    labels: LabelTable
+    labels: tuple[pa.Array, ...]
     tags: bytes
     users: TagTable
     pairs: TagTable
@@ -200,7 +243,7 @@ class _Grown:
             headers.append(header)
             links.append(link)
         of_users, of_pairs = (TagTable(Column(_tags_in(b"".join(parts)))) for parts in (users, pairs))
-        grown = cls(_table_of(labels), b"".join(tags), of_users, of_pairs, tuple(headers), tuple(links), since)
+        grown = cls(tuple(labels), b"".join(tags), of_users, of_pairs, tuple(headers), tuple(links), since)
         return grown, link
 
 
@@ -221,8 +264,9 @@ def _first_link(key: NoiseKey) -> bytes:
     return key.secret("journal")
 
 
-def _table_of(chunks: list[pa.Array]) -> LabelTable:
-    return LabelTable((pa.concat_arrays(chunks),)) if chunks else LabelTable()
+def _table_of(chunks: tuple[pa.Array, ...], key: NoiseKey, found_by: Tags | None) -> LabelTable:
+    index = None if found_by is None else TagTable(Column(found_by))
+    return LabelTable((pa.concat_arrays(chunks),) if chunks else (), index, key)
 
 
 def _tags_in(data: bytes) -> Tags:

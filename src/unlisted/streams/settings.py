@@ -15,12 +15,12 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from unlisted.errors import StreamError
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
 from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram
-from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
-from unlisted.mechanisms.continual.recursion import Recursion
-from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.mechanisms.continual.correlated.histogram import CorrelatedHistogram
+from unlisted.mechanisms.continual.correlated.recursion import Recursion
+from unlisted.mechanisms.continual.correlated.wide_gaussian import WideGaussian
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.guarantee import Budget
 from unlisted.streams.question import StreamQuestion
@@ -36,7 +36,7 @@ class Settings(StreamQuestion):
     """A question and the numbers that its budget bought.
 
     `variance` is that of one draw, `thresholds` those of the mechanism, `recursion` the parameters of correlated
-    noise.
+    noise; `known` is the digest of the values that were known before the first round, if there are any.
     """
 
     variance: Fraction
@@ -44,6 +44,7 @@ class Settings(StreamQuestion):
     recursion: Recursion | None = None
     at_delta: Fraction
     reason: str
+    known: str | None = None
 
     @classmethod
     def for_budget(cls, budget: Budget, question: StreamQuestion) -> Settings:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unlisted.mechanisms.continual.label_table import Column, LabelTable
+from unlisted.mechanisms.continual.label_table import LabelTable
+from unlisted.mechanisms.continual.tag_table import Column
 
 Numbers = NDArray[np.int64]
 
@@ -18,8 +21,26 @@ class MissingNamesError(Exception):
     """A number has no name: the record that had it is damaged."""
 
 
+@dataclass(frozen=True)
+class Named:
+    """Labels that have the numbers from `first` on."""
+
+    labels: pa.Array
+    first: int
+
+    @property
+    def end(self) -> int:
+        """The number behind the last."""
+        return self.first + len(self.labels)
+
+    def since(self, number: int) -> Named:
+        """Return those that have this number or a higher one."""
+        known = max(0, number - self.first)
+        return Named(self.labels.slice(known), self.first + known)
+
+
 class ShownNames:
-    """Labels in the order in which they were shown first. Immutable: `with_names` returns a longer one.
+    """Labels in the order in which they were shown first. Immutable: `with_all` returns a longer one.
 
     Numbers are given once. Where a part of the log is damaged, its names are missing, and the rest keep theirs.
     """
@@ -38,18 +59,18 @@ class ShownNames:
         """The type of the labels, None before the first one."""
         return self._labels.type
 
-    def with_names(self, labels: pa.Array, first: int) -> ShownNames:
-        """Return the names with those labels that are new, which have the numbers from `first` on."""
-        new = labels.slice(max(0, self.end - first))
-        if not len(new):
-            return self
-        numbers = np.arange(first + len(labels) - len(new), first + len(labels))
-        return ShownNames(self._labels.appended(new), self._numbers.appended(numbers))
+    def with_all(self, named: Sequence[Named]) -> ShownNames:
+        """Return the names with labels that are all new, and with higher and higher numbers."""
+        labels = pa.concat_arrays([one.labels for one in named])
+        numbers = np.concatenate([np.arange(one.first, one.end) for one in named])
+        return ShownNames(self._labels.appended(labels), self._numbers.appended(numbers))
 
     def with_shown(self, labels: pa.Array, first: int = 0) -> ShownNames:
         """Return the names with all labels of a release; what is new gets the next numbers, from `first` on."""
         unknown = np.flatnonzero(self._labels.rows_of(labels) < 0)
-        return self.with_names(labels.take(pa.array(unknown)), max(first, self.end)) if len(unknown) else self
+        if not len(unknown):
+            return self
+        return self.with_all([Named(labels.take(pa.array(unknown)), max(first, self.end))])
 
     def numbers_of(self, labels: pa.Array) -> Numbers:
         """Return the number of every label, -1 for those that were never shown."""
@@ -60,11 +81,19 @@ class ShownNames:
 
     def take(self, numbers: Numbers) -> pa.Array:
         """Return the labels that have these numbers."""
+        if not self.has(numbers):
+            raise MissingNamesError
+        return self._labels.take(np.searchsorted(self._numbers.values, numbers))
+
+    def all(self) -> pa.Array:
+        """Return all labels."""
+        return self._labels.take(np.arange(len(self._labels)))
+
+    def has(self, numbers: Numbers) -> bool:
+        """Return whether all of these numbers have a name."""
         known = self._numbers.values
         rows = np.searchsorted(known, numbers)
-        if len(numbers) and (rows[-1] >= len(known) or not np.array_equal(known[rows], numbers)):
-            raise MissingNamesError
-        return self._labels.take(rows)
+        return not len(numbers) or (int(rows.max()) < len(known) and np.array_equal(known[rows], numbers))
 
     def to_bytes(self, first: int) -> bytes:
         """Return the names with the numbers from `first` on, as bytes; nothing if there are none."""

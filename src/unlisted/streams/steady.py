@@ -15,7 +15,7 @@ make what was released.
 *Not falling.* The path is put halfway between the highest value before and the lowest value after each round.
 
 What comes out is for a reader. The interval around it is as wide as that of a release, though the smooth path is
-closer to the truth: how close depends on how the true one grows. `bench/utility/steady_counts.py` measures both.
+closer to the truth: how close depends on how the true one grows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.continual.continual_histogram import ContinualHistogram
 from unlisted.noise.estimate import normal_survival
-from unlisted.streams.paths import Numbers, Paths
+from unlisted.streams.history import Numbers, Paths
 from unlisted.streams.settings import Settings
 
 Floats = NDArray[np.float64]

@@ -21,6 +21,8 @@ from unlisted.query.charging import Payer
 from unlisted.query.options import require_budget
 from unlisted.release.release import Release, promise
 from unlisted.streams import folder
+from unlisted.streams.folder import EXPOSED, ExposedKeyWarning
+from unlisted.streams.incoming import nothing, offered
 from unlisted.streams.question import (
     PROTECTS_EVENTS,
     EventLevelWarning,
@@ -29,9 +31,9 @@ from unlisted.streams.question import (
     StreamQuestion,
     Unit,
 )
-from unlisted.streams.readable import ReadableStream
-from unlisted.streams.reading import nothing, offered
+from unlisted.streams.readable_stream import ReadableStream
 from unlisted.streams.releases import released
+from unlisted.streams.renewing import next_question, renew
 from unlisted.streams.rounds import Kept
 from unlisted.streams.saved import Saved
 from unlisted.streams.settings import Settings
@@ -46,6 +48,19 @@ class Stream(ReadableStream):
     Guarantees: (ρ, δ) of `guarantee` for everything it ever releases, charged once, when it was created. A round
     is taken in once: brought again it gives the same release, and with other contents it is refused. Killed at any
     moment, it stands before the round or after it. One process writes at a time, any number may read.
+
+    Args:
+        path: the folder of a stream; `Stream.create` makes one.
+
+    Examples:
+        >>> budget = ul.Budget(epsilon=1, delta=1e-8)
+        >>> stream = ul.Stream.create("sales", rounds=30, unit="event", items_per_event=1, budget=budget)
+        >>> release = stream.push({"soup": 5000, "tea": 3})
+        >>> release["item"]
+        ['soup']
+
+    Theorem: continual release with correlated noise, or by the binary mechanism
+    (`mechanisms/continual/correlated/histogram.md`, `mechanisms/continual/binary/histogram.md`).
     """
 
     @classmethod
@@ -106,7 +121,8 @@ class Stream(ReadableStream):
             where: a condition on rows, such as "device = 'phone'".
             max_label_bytes: longer labels are not counted.
             user: the column that says whose row it is.
-            item: the column whose values are counted, or several that together name an item.
+            item: the column whose values are counted, or what is computed from columns, such as "lower(query)" or
+                "date_trunc('month', day) AS month"; or several that together name an item.
             source: what a ledger calls the rows.
             account: an account of a ledger that pays.
 
@@ -130,8 +146,49 @@ class Stream(ReadableStream):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Stream:
-        """Open a stream that was created before, to push to it or to read its releases."""
+        """Open a stream that was created before, to push to it or to read its releases.
+
+        Args:
+            path: the stream's folder.
+        """
         return cls(path)
+
+    def renew(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        budget: Budget,
+        rounds: int | None = None,
+        noise: StreamNoise | None = None,
+        keep_values: bool = True,
+        account: Payer | None = None,
+    ) -> Stream:
+        """Create the stream that follows this one: the same question on a new budget, in a new folder.
+
+        Counts begin anew, and so does what each user may contribute. Somebody who is in both streams is protected
+        by both guarantees together. Values that this stream has shown need no threshold in the next one: they are
+        shown as soon as their count stands out from the noise. Values that were counted and never shown are as
+        unknown as any other. This stream stays as it is, and can be read like any other.
+
+        Args:
+            path: a folder that does not exist yet.
+            budget: what the whole life of the next stream may cost.
+            rounds: how many rounds it has at most; as many as this one unless said.
+            noise: "correlated" or "tree"; that of this stream unless said.
+            keep_values: False to begin with no values, as a new stream does.
+            account: an account of a ledger that pays.
+
+        Examples:
+            >>> asked = {"unit": "user", "items_per_user": 1, "budget": ul.Budget(epsilon=1, delta=1e-8)}
+            >>> last_year = ul.Stream.create("visits-2026", rounds=365, **asked)
+            >>> this_year = last_year.renew("visits-2027", budget=ul.Budget(epsilon=1, delta=1e-8))
+            >>> this_year.round
+            0
+        """
+        question = next_question(self._settings, rounds, noise)
+        settings = Settings.for_budget(require_budget(budget), question)
+        renew(self._folder, Path(path), settings, account, keep_values=keep_values)
+        return Stream(path)
 
     def push(
         self,
@@ -147,10 +204,10 @@ class Stream(ReadableStream):
         Args:
             rows: any source of `ul.table`, or what `ul.table` returns, with a user and an item column. With unit
                 "event" also counts that are bounded already: a mapping of item to count, or `ul.BoundedCounts`.
-            number: which round it is, from 1; the next one unless said. A round that was taken in before gives the
+            number: which round it is, from 1; by default the next one. A round that was taken in before gives the
                 same release again, and is refused with other contents.
             time: when the round was: text such as 2026-03-01T15:00, a date or a datetime, UTC where it has no
-                zone. Now, unless said. A round is later than the one before it.
+                zone; by default now. A round is later than the one before it.
             fill_gaps: take the rounds that were left out as empty ones. A gap is refused otherwise.
             wait: wait while another process writes to the stream, in place of being refused.
 
@@ -175,6 +232,8 @@ class Stream(ReadableStream):
         self, rows: Any, number: int | None, given: datetime | None, *, fill_gaps: bool, wait: bool
     ) -> Release | None:
         key = self._folder.key()
+        if self._folder.key_is_exposed():
+            warnings.warn(EXPOSED, ExposedKeyWarning, stacklevel=5)
         with self._folder.only_writer(wait=wait):
             saved = self._folder.saved(self._settings, key)
             wanted = saved.round + 1 if number is None else whole("number", number)
@@ -198,6 +257,9 @@ class Stream(ReadableStream):
         """Return a function for Spark's `foreachBatch`: micro-batch b, from 0, becomes round `after` + b + 1.
 
         Spark does a batch again after a failure; the round is known then, and nothing happens twice.
+
+        Args:
+            after: how many rounds the stream had before this sink.
         """
         first = whole("after", after, at_least=0) + 1
 
@@ -210,6 +272,8 @@ class Stream(ReadableStream):
         settings = self._settings
         lowest, highest = min(settings.thresholds), max(settings.thresholds)
         thresholds = f"Threshold: {lowest:,}" if lowest == highest else f"Thresholds: {lowest:,} to {highest:,}"
+        if settings.known is not None:
+            thresholds += f"    Known values: {settings.mechanism.known_threshold_after(settings.last_release):,}"
         lines = (
             f"Stream: round {self.round:,} of {settings.rounds:,}",
             promise(self.guarantee, settings.at_delta),
@@ -220,7 +284,7 @@ class Stream(ReadableStream):
 
     def _require_turn(self, wanted: int, last: int, *, fill_gaps: bool) -> None:
         if wanted > self._settings.rounds:
-            hint = "The stream is over. Create a new one, which is paid for anew."
+            hint = "The stream has ended. Renew it, which is paid for again (renew, unlisted stream renew)."
             raise InvalidArgumentError("number", wanted, f"at most {self._settings.rounds}", hint)
         if wanted > last + 1 and not fill_gaps:
             hint = f"Push round {last + 1} first, or fill the gap if it was empty (fill_gaps, --fill-gaps)."
@@ -243,6 +307,6 @@ class Stream(ReadableStream):
         counts, contributions = kept
         running, answer = self._settings.mechanism.step(saved.running, counts)
         after, record = saved.after(running, contributions, digest)
-        release = None if answer is None else released(self._settings, after.round, answer)
+        release = None if answer is None else released(self._settings, running, after.round, answer)
         self._folder.commit(saved, after, record, release, time)
         return after

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from unlisted.counts import labels as label_rules
 from unlisted.counts.whole_numbers import to_arrow, to_numpy
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.release.release import Release
 from unlisted.streams.settings import Settings
 

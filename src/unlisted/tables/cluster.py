@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from unlisted.tables.engines.engine import Engine, ManyMachines
+from unlisted.tables.engines.engine import Columnar, ManyMachines
 from unlisted.tables.items import ItemColumn, keys_of
 
 BUCKET_DIGITS = 2
@@ -53,7 +53,7 @@ class Thinning:
     thinned: str = ""
 
 
-def thinning(engine: Engine, counted: str, key: str, bound: int, pairs: str = '"pairs"') -> Thinning:
+def thinning(engine: Columnar, counted: str, key: str, bound: int, pairs: str = '"pairs"') -> Thinning:
     """Return how an engine thins out users with very many items, of whom each keeps at most `bound`.
 
     `pairs` is the relation of all pairs, `counted` lists what a pair has beside its user, and `key` is its key.

@@ -47,21 +47,23 @@ class ColumnType(Enum):
         return self in (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.FLOAT)
 
 
-class FirstLine(dict[str, ColumnType]):
-    """Columns that are named by the first line of a file. If the file has no header, that line is a row.
-
-    `hint` is what may be wrong with how the line was read.
-    """
-
-    NOT_SHOWN = "The columns are named by the first line of the file, which is not shown here."
+class Columns(dict[str, ColumnType]):
+    """Columns by their names, with a `hint` if something may be wrong with how names were given or read."""
 
     def __init__(self, columns: Mapping[str, ColumnType], hint: str = "") -> None:
         super().__init__(columns)
         self.hint = hint
 
 
+class FirstLine(Columns):
+    """Columns that are named by the first line of a file. If the file has no header, that line is a row."""
+
+    NOT_SHOWN = "The columns are named by the first line of the file, which is not shown here."
+
+
 def told(columns: Mapping[str, ColumnType]) -> str:
     """Say which columns there are; of a first line that nobody has vouched for, only where to look."""
     if isinstance(columns, FirstLine):
         return f"{FirstLine.NOT_SHOWN} {columns.hint}".rstrip()
-    return f"The columns are: {', '.join(columns) or 'none'}."
+    hint = columns.hint if isinstance(columns, Columns) else ""
+    return f"The columns are: {', '.join(columns) or 'none'}. {hint}".rstrip()

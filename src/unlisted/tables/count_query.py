@@ -1,4 +1,7 @@
-"""What is asked of a table: which items, counted how, bounded how. Checked before any data is touched."""
+"""What is asked of a table: which items, counted how, bounded how. Checked before any data is touched.
+
+Also the names under which statements carry, group, order and release the columns of an item.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,11 @@ from typing import Literal
 from unlisted.errors import InvalidArgumentError
 from unlisted.privacy.numbers import whole
 from unlisted.privacy.sensitivity import Adjacency, Sensitivity
+from unlisted.tables.amounts import Amounts
 from unlisted.tables.column_types import ColumnType, told
 from unlisted.tables.engines.engine import Rows
+from unlisted.tables.groups import Groups
+from unlisted.tables.items import answer_name, item_columns, rows_of
 
 Count = Literal["users", "rows"]
 
@@ -34,11 +40,13 @@ _WAYS_OUT = {
 class CountQuery:
     """Count the items of each user, within bounds that one user cannot exceed.
 
-    `items` are the columns that together name an item. `count` is "users" (how many have the item) or "rows" (how
-    many rows have it, of each user at most `rows_per_item`). `items_per_user` is the most distinct items one user
-    counts for; None leaves them unbounded, which only questions about the largest counts can bear. `where` is a
-    condition on rows. Labels of more than `max_label_bytes` bytes are not counted. `adjacency` says whether
-    neighbours differ by one user more or by one user exchanged.
+    `items` are the columns that together name an item; () asks about users alone. `count` is "users" (how many
+    have the item) or "rows" (how many rows have it, of each user at most `rows_per_item`). `items_per_user` is the
+    most distinct items one user counts for; None leaves them unbounded, which only questions about the largest
+    counts can bear. `where` is a condition on rows. Labels of more than `max_label_bytes` bytes are not counted.
+    `adjacency` says whether neighbours differ by one user more or by one user exchanged. With `groups` the first
+    column names a group, and the bound on items is for each group that a user is in. `amounts` says what is summed
+    up.
     """
 
     items: tuple[str, ...]
@@ -48,9 +56,13 @@ class CountQuery:
     where: str | None = None
     max_label_bytes: int = LONGEST_LABEL
     adjacency: Adjacency = "add_remove"
+    groups: Groups | None = None
+    amounts: Amounts | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "items", item_names(self.items))
+        # () is about users alone. Whether anything else is empty is not asked: it may be a column of data.
+        if not (isinstance(self.items, tuple) and not self.items):
+            object.__setattr__(self, "items", item_names(self.items))
         if self.count not in ("users", "rows"):
             raise InvalidArgumentError("count", self.count, "'users' or 'rows'")
         if self.count == "rows":
@@ -74,25 +86,45 @@ class CountQuery:
     @property
     def sensitivity(self) -> Sensitivity:
         """The most that one user can change in the counts that answer this question."""
-        return Sensitivity(self.items_per_user, self.rows_per_item or 1, self.adjacency)
+        items = self.items_per_user
+        if items is not None and self.groups is not None:
+            items *= self.groups.per_user
+        return Sensitivity(items, self.rows_per_item or 1, self.adjacency)
 
     def rows(self, user: str, columns: Mapping[str, ColumnType]) -> Rows:
         """Check the question against the columns there are, and say which part of the source it reads."""
-        for name in self.items:
-            require_column("item", name, columns)
-            if name == user:
+        items = item_columns(self.items, columns)
+        for item, name in zip(items, self.items, strict=True):
+            if item.source == user:
                 hint = "Every user would be an item of its own, with a count of 1."
-                raise InvalidArgumentError("item", name, "another column than the user's", hint)
-            if not columns[name].is_plain:
-                raise InvalidArgumentError("item", name, "a column of plain values", _WAYS_OUT[columns[name]])
+                raise InvalidArgumentError("item", name, "a column other than the user's", hint)
+            if not item.kind.is_plain:
+                raise InvalidArgumentError("item", name, "a column of plain values", _WAYS_OUT[item.kind])
         where = None
-        if self.where is not None:
+        condition = self._condition(columns)
+        if condition is not None:
             from unlisted.tables.predicate.grammar import parse_predicate  # noqa: PLC0415 - a parser, as above
 
-            where = parse_predicate(self.where, columns)
-        rows = Rows((user, *self.items), where, user)
+            where = parse_predicate(condition, columns)
+        summed: tuple[str, ...] = ()
+        if self.amounts is not None:
+            require_column("sum", self.amounts.column, columns)
+            self.amounts.check(columns)
+            summed = (self.amounts.column,)
+        rows = rows_of(items, user, where, summed)
         _refuse_lookalikes(rows)
         return rows
+
+    def _condition(self, columns: Mapping[str, ColumnType]) -> str | None:
+        """Return the condition on rows: the analyst's, and that of listed groups."""
+        listed = None if self.groups is None else self.groups.condition(self.items[0], columns)
+        if listed is None or self.where is None:
+            return listed or self.where
+        from unlisted.tables.predicate.grammar import parse_predicate  # noqa: PLC0415 - a parser, as above
+
+        # By itself first: what is wrong with it must be told in its own words, and may not reach beyond it.
+        parse_predicate(self.where, columns)
+        return f"({self.where}\n) AND {listed}"
 
 
 def require_column(argument: str, name: object, columns: Mapping[str, ColumnType]) -> None:
@@ -103,9 +135,9 @@ def require_column(argument: str, name: object, columns: Mapping[str, ColumnType
 
 def _refuse_lookalikes(rows: Rows) -> None:
     """Refuse columns that some engines cannot tell apart: they would read the wrong one without a word."""
-    names = sorted({*rows.columns, *(rows.where.columns if rows.where else ())})
+    names = sorted(rows.read)
     if len({name.casefold() for name in names}) != len(names):
-        hint = "Some engines take them for the same. Rename one in the source, for example in a view."
+        hint = "Some engines treat them as the same name. Rename one in the source, for example in a view."
         raise InvalidArgumentError("columns", ", ".join(names), "names that differ in more than case", hint)
 
 
@@ -117,13 +149,14 @@ def item_names(items: object) -> tuple[str, ...]:
     names = tuple(items) if isinstance(items, list | tuple) else ()
     if not names or not all(isinstance(name, str) and name for name in names):
         raise InvalidArgumentError("item", items, "the name of a column, or a list of names")
-    if len(set(names)) != len(names):
+    called = [answer_name(name) for name in names]
+    if len(set(called)) != len(called):
         raise InvalidArgumentError("item", items, "a list of different columns")
-    for name in names:
+    for name in called:
         if name in TAKEN_NAMES:
             hint = (
-                "Answers have a column of that name themselves. Rename it in the source first, for example in a "
-                f'view that says "{name}" AS "item_{name}".'
+                "Answers have a column of that name themselves. Say what it is to be called there: "
+                f"'{name} AS item_{name}'."
             )
-            raise InvalidArgumentError("item", name, f"named otherwise than {', '.join(TAKEN_NAMES)}", hint)
+            raise InvalidArgumentError("item", name, f"a name other than {', '.join(TAKEN_NAMES)}", hint)
     return names

@@ -34,7 +34,7 @@ from unlisted.tables.cluster import spread_fetch_query
 from unlisted.tables.count_query import CountQuery
 from unlisted.tables.engines.engine import ManyMachines, World
 from unlisted.tables.failures import OWNER_LOG
-from unlisted.tables.items import ItemColumn, item_columns
+from unlisted.tables.items import ItemColumn, answer_name, item_columns
 
 if TYPE_CHECKING:
     from unlisted.tables.table import Table
@@ -53,11 +53,21 @@ def count_top(table: Table, question: CountQuery, *, fetch: int, secret: bytes) 
     """Return the k̄ + 1 largest counts, k̄ = `fetch`; ties at the cut are broken by the label, as bytes."""
     fetch = whole("fetch", fetch)
     rows = table.rows(question)
-    items = item_columns(question, table.columns())
+    items = item_columns(question.items, table.columns())
     query = top_query(bounded_counts(table.engine, table.user, question, secret), items, fetch)
     with table.world(rows) as world:
         labels, counts = counted(world.answer(query), question)
         return BoundedCounts(labels, counts, question.sensitivity, fetched=fetch)
+
+
+def count_each(table: Table, question: CountQuery, *, secret: bytes) -> BoundedCounts:
+    """Return all bounded counts one by one, however many there are, with one query."""
+    rows = table.rows(question)
+    items = item_columns(question.items, table.columns())
+    counts = bounded_counts(table.engine, table.user, question, secret)
+    with table.world(rows) as world:
+        found = world.answer(f'SELECT {selected(items)}, "n" FROM ({counts}) AS "counts"')
+        return BoundedCounts(*counted(found, question), question.sensitivity)
 
 
 @contextmanager
@@ -71,7 +81,7 @@ def count_all(
     """
     cut = whole("cut", cut, at_least=0)
     rows = table.rows(question)
-    items = item_columns(question, table.columns())
+    items = item_columns(question.items, table.columns())
     query = bounded_counts(table.engine, table.user, question, secret)
     with table.world(rows) as world:
         world.keep(KEPT, query)
@@ -177,7 +187,9 @@ def labels_of(found: pa.Table, question: CountQuery) -> pa.Array:
     columns = [_in_one_piece(found.column(f"i{at}")) for at in range(len(question.items))]
     if len(columns) == 1:
         return readable_labels(columns[0])
-    return readable_labels(pa.StructArray.from_arrays(columns, names=list(question.items)))
+    return readable_labels(
+        pa.StructArray.from_arrays(columns, names=[answer_name(item) for item in question.items])
+    )
 
 
 def _in_one_piece(column: pa.ChunkedArray) -> pa.Array:

@@ -44,7 +44,7 @@ def uncharged() -> Iterator[None]:
         yield
     except ChargedFailureError:
         # What told of rows that changed in between was told about none.
-        raise CannotAnswerError("it went wrong in a rehearsal on no rows") from None
+        raise CannotAnswerError("it already fails on an empty table") from None
     except UnlistedError:
         raise
     except Exception as cause:

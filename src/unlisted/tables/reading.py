@@ -22,7 +22,7 @@ HELP = {
     "types": "What a column of a text file holds, such as age=int; text otherwise.",
     "sep": "What separates the fields of a CSV file: one character, or tab. A comma otherwise; a tab in .tsv.",
     "encoding": "How the text of a file is encoded: utf-8 (the default), utf-16, latin-1, windows-1252, ...",
-    "quote": 'What stands around a field with separators in it: one character, or none; " otherwise.',
+    "quote": 'What quotes a field with separators in it: one character, or none; " otherwise.',
     "decimal": "What separates the decimals of a number in a CSV file: a point (the default) or a comma.",
     "header": "The names of the columns, with commas between them, if the first line of a file is a row.",
     "date_format": "How dates and timestamps are written in a text file, such as %d.%m.%Y; 2025-11-30 otherwise.",
@@ -68,7 +68,7 @@ class Reading:
         read: dict[str, Any] = {name: _CHECKS[name](value) for name, value in said.items() if value is not None}
         found = cls(_declared(types), types.get("*") == BY_LINE, **read)
         if found.sep is not None and found.sep == found.quote:
-            raise InvalidArgumentError("quote", found.quote, "another character than the separator")
+            raise InvalidArgumentError("quote", found.quote, "a character other than the separator")
         return found
 
     def said(self) -> dict[str, Any]:
@@ -146,8 +146,8 @@ def _encoding(value: object) -> str:
     if name.startswith("utf-8") or re.fullmatch(r"utf-16(-le|-be)?", name) or _has_a_byte_for_each(name):
         return name
     if name:
-        hint = "Its characters depend on what stands before them. Convert the file to UTF-8 first, with iconv."
-    raise InvalidArgumentError("encoding", value, "utf-8, utf-16, or one of a byte a character", hint)
+        hint = "What its bytes mean depends on the bytes before them. Convert the file to UTF-8 first, with iconv."
+    raise InvalidArgumentError("encoding", value, "utf-8, utf-16, or a single-byte encoding", hint)
 
 
 def _has_a_byte_for_each(name: str) -> bool:

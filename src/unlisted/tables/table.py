@@ -16,14 +16,15 @@ from unlisted.tables.failures import charged, uncharged
 from unlisted.tables.reading import Reading
 
 SOURCES = (
-    "a path, a glob, a folder or a list of them (Parquet, CSV, JSON, Arrow, Excel), a DuckDB file or a PostgreSQL "
-    "URL with table=, a data frame that speaks Arrow (Polars, pandas, PyArrow), a Spark data frame, an Ibis table"
+    "a path, a glob, a folder or a list of them (Parquet, CSV, JSON, Arrow, Excel), a DuckDB or SQLite file or a "
+    "PostgreSQL URL with table=, a data frame that speaks Arrow (Polars, pandas, PyArrow), a Spark data frame, an "
+    "Ibis table"
 )
 _POSTGRES = ("postgresql://", "postgres://")
 _WAYS_HERE = {
     **dict.fromkeys(("http", "https", "ftp"), "Download the file first, and name its path."),
     **dict.fromkeys(("mysql", "mssql", "oracle", "snowflake", "bigquery"), "Export the table to Parquet first."),
-    "sqlite": "SQLite is not supported: export the table to Parquet or CSV first.",
+    "sqlite": "Name the file itself, such as shop.sqlite, and the table with table=.",
 }
 
 
@@ -92,7 +93,9 @@ def table(source: Any, *, user: str, table: str | None = None, **said: Any) -> T
     Nothing is opened before it is needed. Rows whose user or item is NULL or NaN are dropped.
     """
     if not isinstance(user, str) or not user:
-        raise InvalidArgumentError("user", user, "the name of the column that says whose row it is")
+        hint = "Columns are named, not numbered. If the first line of a file is a row, say header=[...]."
+        allowed = "the name of the column that says whose row it is"
+        raise InvalidArgumentError("user", user, allowed, hint if str(user).isdecimal() else "")
     reading = Reading.read(**said)
     return Table(engine_of(source, table, reading), user, source_name(source, table), reading)
 
@@ -152,7 +155,7 @@ def _engine_at(source: Any, table: str | None, reading: Reading) -> Engine:
         if scheme:
             hint = _WAYS_HERE.get(scheme, "Copy what is there to this machine first, as Parquet or CSV.")
             raise InvalidArgumentError("source", f"{scheme}://...", "a path, or the URL of PostgreSQL", hint)
-    from unlisted.tables.engines.duckdb.paths import file_engine  # noqa: PLC0415
+    from unlisted.tables.engines.duckdb.formats import file_engine  # noqa: PLC0415
 
     return file_engine(places, table, reading)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from importlib import metadata
 
@@ -42,3 +43,11 @@ def _installed(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what took part in an answer."""
+    from unlisted import __version__  # noqa: PLC0415 - the package's front door imports this module
+
+    others = {name: metadata.version(name) for name in ("cryptography", "duckdb", "numpy", "pyarrow")}
+    return {"unlisted": __version__, "python": platform.python_version(), **others}

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 
 from unlisted.counts import labels as label_rules
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
 from unlisted.noise.keyed import NoiseKey
 
 Round = dict[str, int]

@@ -12,9 +12,9 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from tests.mechanisms.continual.binary_reference import Round, Shown, digest_of_round
 
-from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
-from unlisted.mechanisms.continual.recursion import Recursion
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.mechanisms.continual.correlated.histogram import CorrelatedHistogram
+from unlisted.mechanisms.continual.correlated.recursion import Recursion
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
 
 

@@ -17,11 +17,11 @@ from tests.mechanisms.continual.binary_reference import Round, plainly
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
-from unlisted.mechanisms.continual.binary_tree import largest_popcount
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary.tree import largest_popcount
 from unlisted.mechanisms.continual.stream_state import StreamState
 from unlisted.mechanisms.mechanism import Answer
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.numbers import Number
@@ -319,7 +319,7 @@ class TestEscape:
         }
         ways = shares(rounds_per_unit * items, rounds_per_unit)
         worst = max(1 - math.prod(1 - shown[rounds] for rounds in way) for way in ways)
-        assert worst <= mechanism.escape() <= worst * (1 + Fraction(1, 10**30))
+        assert worst <= mechanism.failure() <= worst * (1 + Fraction(1, 10**30))
 
     def test_either_end_can_be_the_worst(self) -> None:
         narrow, wide = (
@@ -330,13 +330,13 @@ class TestEscape:
             alone = replace(
                 mechanism, rounds_per_unit=1, thresholds=tuple(t + 1 - rounds for t in mechanism.thresholds)
             )
-            assert float(mechanism.escape()) == pytest.approx(float(labels * alone.escape()), rel=1e-3)
+            assert float(mechanism.failure()) == pytest.approx(float(labels * alone.failure()), rel=1e-3)
 
     def test_it_is_never_above_the_sum_of_the_worst_cases(self) -> None:
         """As it would be if a unit could bring C·Δ0 labels, each in all of its rounds."""
         mechanism = RunningHistogram(DiscreteGaussian(9), (22, 25, 27), 7, Sensitivity(2), rounds_per_unit=5)
         alone = replace(mechanism, rounds_per_unit=1, sensitivity=ONE, thresholds=(18, 21, 23))
-        assert mechanism.escape() < 2 * 5 * alone.escape() / 2
+        assert mechanism.failure() < 2 * 5 * alone.failure() / 2
 
 
 class TestForBudget:

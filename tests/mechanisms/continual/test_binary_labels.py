@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlisted.errors import InvalidCountsError
-from unlisted.mechanisms.continual.label_table import Column, LabelTable
+from unlisted.mechanisms.continual.label_table import LabelTable
+from unlisted.mechanisms.continual.tag_table import Column
 
 PARTS = st.lists(st.lists(st.integers(0, 99), max_size=9), max_size=9)
 

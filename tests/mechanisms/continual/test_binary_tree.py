@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.mechanisms.continual.binary_reference import covered, nodes_of
 
-from unlisted.mechanisms.continual.binary_tree import (
+from unlisted.mechanisms.continual.binary.tree import (
     MOST_EXACT,
     _most_squares_up,
     largest_popcount,

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.mechanisms.continual.correlated_reference import followed
 
-from unlisted.mechanisms.continual.correlated_price import (
+from unlisted.mechanisms.continual.correlated.price import (
     class_ends,
     class_of,
     lag_bounds,
     most_squares,
     response,
 )
-from unlisted.mechanisms.continual.recursion import Recursion
+from unlisted.mechanisms.continual.correlated.recursion import Recursion
 
 YEAR_OF_DAYS = Recursion((1046607, 1023958, 914816, 496111), (59945, 93434, 176503, 193472), 20, 10, 11)
 YEAR_OF_HOURS = Recursion((1048456, 1046224, 1020162, 752154), (15448, 40099, 132888, 316638), 20, 10, 13)

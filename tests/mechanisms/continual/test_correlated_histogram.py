@@ -16,14 +16,15 @@ from tests.mechanisms.continual.correlated_reference import plainly
 
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
-from unlisted.mechanisms.continual.correlated_histogram import CorrelatedHistogram
-from unlisted.mechanisms.continual.correlated_noise import KeyedRecursion
-from unlisted.mechanisms.continual.correlated_price import class_ends
-from unlisted.mechanisms.continual.label_table import Column
-from unlisted.mechanisms.continual.recursion import Recursion
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
+from unlisted.mechanisms.continual.correlated import noise as correlated_noise
+from unlisted.mechanisms.continual.correlated.histogram import CorrelatedHistogram
+from unlisted.mechanisms.continual.correlated.noise import KeyedRecursion
+from unlisted.mechanisms.continual.correlated.price import class_ends
+from unlisted.mechanisms.continual.correlated.recursion import Recursion
+from unlisted.mechanisms.continual.correlated.wide_gaussian import WideGaussian
 from unlisted.mechanisms.continual.stream_state import StreamState
-from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
+from unlisted.mechanisms.continual.tag_table import Column
 from unlisted.mechanisms.mechanism import Answer
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.guarantee import Budget
@@ -120,7 +121,7 @@ class TestReplay:
         first: Round = {str(i): 1 for i in range(70)}
         rounds = [first, *[{}] * 20, {str(i): 1 for i in range(60, 190)}]
         whole = after(mechanism, rounds).noise.numbers
-        monkeypatch.setattr("unlisted.mechanisms.continual.correlated_noise._AT_ONCE", 32)
+        monkeypatch.setattr("unlisted.mechanisms.continual.correlated.noise._AT_ONCE", 32)
         assert np.array_equal(after(mechanism, rounds).noise.numbers, whole)
 
     def test_a_replay_that_skips_a_step_is_seen(self) -> None:
@@ -250,8 +251,11 @@ class TestPersistence:
             assert rows(mechanism.step(saved, counted(last))[1]) == rows(mechanism.step(state, counted(last))[1])
             assert plainly(mechanism, [*rounds, last], KEY)[-1] == rows(mechanism.step(saved, counted(last))[1])
 
-    def test_noise_is_kept_when_drawing_it_again_would_take_several_steps(self) -> None:
+    def test_noise_is_kept_when_drawing_it_again_would_take_several_steps(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """And noise that was kept after any step is caught up with, bit for bit, with labels that came since."""
+        monkeypatch.setattr(correlated_noise, "_STEPS_AGAIN", 4)
         mechanism = stream(16)
         rounds: list[Round] = [{"a": 9}, {"b": 4}, {}, {"c": 2, "d": 1}, {}, {}, {"e": 1}, {}, {}]
         state, kept = mechanism.start(KEY), []
@@ -386,7 +390,7 @@ class TestEscape:
         mechanism = stream(8, WideGaussian(Fraction(10**8)), 200)
         many = replace(mechanism, sensitivity=Sensitivity(5))
         assert many.price().rho == 5 * mechanism.price().rho
-        assert many.escape() == pytest.approx(5 * mechanism.escape(), rel=1e-9)
+        assert many.failure() == pytest.approx(5 * mechanism.failure(), rel=1e-9)
 
     def test_either_end_can_be_the_worst(self) -> None:
         """All rounds in one label, or every round in another: the larger chance for each round counts."""
@@ -399,14 +403,14 @@ class TestEscape:
             alone = CorrelatedHistogram(
                 law, recursion, tuple(t - c for t, c in zip(thresholds, counts, strict=True)), 4, ONE
             )
-            assert users.escape() <= 4 * alone.escape() * Fraction(1001, 1000)
-            assert users.escape() >= Fraction(999, 1000) * 4 * alone.escape() / rounds
+            assert users.failure() <= 4 * alone.failure() * Fraction(1001, 1000)
+            assert users.failure() >= Fraction(999, 1000) * 4 * alone.failure() / rounds
 
     def test_it_falls_with_thresholds_and_rises_with_rounds(self) -> None:
         mechanism = stream(8, WideGaussian(Fraction(10**7)), 60)
-        assert replace(mechanism, thresholds=(61,) * 8).escape() < mechanism.escape()
-        assert replace(mechanism, rounds_per_unit=3).escape() > mechanism.escape()
-        assert stream(8, WideGaussian(Fraction(10**7)), 1).escape() == 1
+        assert replace(mechanism, thresholds=(61,) * 8).failure() < mechanism.failure()
+        assert replace(mechanism, rounds_per_unit=3).failure() > mechanism.failure()
+        assert stream(8, WideGaussian(Fraction(10**7)), 1).failure() == 1
 
 
 class TestRefusals:

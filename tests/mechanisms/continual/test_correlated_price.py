@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from unlisted.mechanisms.continual.correlated_noise import KeyedRecursion
-from unlisted.mechanisms.continual.correlated_price import CorrelatedPrice, Unit, class_ends, class_of
-from unlisted.mechanisms.continual.recursion import Recursion
-from unlisted.mechanisms.continual.wide_gaussian import WideGaussian
+from unlisted.mechanisms.continual.correlated.noise import KeyedRecursion
+from unlisted.mechanisms.continual.correlated.price import CorrelatedPrice, Unit, class_ends, class_of
+from unlisted.mechanisms.continual.correlated.recursion import Recursion
+from unlisted.mechanisms.continual.correlated.wide_gaussian import WideGaussian
 from unlisted.noise.keyed import NoiseKey
 from unlisted.privacy.sensitivity import Sensitivity
 
@@ -46,9 +46,9 @@ def test_for_events_it_is_the_sum_of_the_tails_of_all_steps(steps: int, items: i
     price = CorrelatedPrice.spread(variance, recursion, 130, Unit(steps, 1, 1, Sensitivity(items)))
     expected = items * shown_alone(price, 1)
     # Never below, but for what floats lose; above it by rounding and by steps that share a class.
-    assert expected * (1 - 1e-6) <= price.escape() <= expected * 1.12
+    assert expected * (1 - 1e-6) <= price.failure() <= expected * 1.12
     alone = items * float(norm.sf((price.thresholds[-1] - 0.5) / (10 * deviations(recursion, steps)[-1])))
-    assert steps == 1 or price.escape() > 3 * alone, "all steps count, not only the worst"
+    assert steps == 1 or price.failure() > 3 * alone, "all steps count, not only the worst"
 
 
 @pytest.mark.parametrize(("every", "rounds"), [(1, 2), (1, 8), (3, 7)])
@@ -59,7 +59,7 @@ def test_for_users_it_is_that_of_the_worst_way_to_share(every: int, rounds: int,
     unit = Unit(50, every, rounds, Sensitivity(2, 3))
     price = CorrelatedPrice.spread(variance, recursion, 3 * rounds + 12 * scale, unit)
     worst = max(2 * rounds * shown_alone(price, n) / n for n in range(1, rounds + 1))
-    assert worst * (1 - 1e-6) <= price.escape() <= worst * 1.5
+    assert worst * (1 - 1e-6) <= price.failure() <= worst * 1.5
 
 
 def test_a_stream_that_is_run_shows_no_more() -> None:
@@ -75,7 +75,7 @@ def test_a_stream_that_is_run_shows_no_more() -> None:
     for t in range(1, steps + 1):
         numbers = noise.after([noise.name(t, b"")], tags, numbers)
         shown |= 1 + recursion.on_counts(numbers) > price.thresholds[class_of(t)]
-    chance = float(price.escape())
+    chance = float(price.failure())
     assert 0.001 < chance < 0.02
     seen = shown.mean()
     assert seen <= chance + 5 * np.sqrt(chance / labels)

@@ -9,8 +9,8 @@ import pytest
 
 from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.sensitivity import Sensitivity
 
 STORED_BEYOND_PYTHON = [

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.mechanisms.continual.correlated_reference import followed
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.continual.correlated_price import most_of, require_room, response
-from unlisted.mechanisms.continual.recursion import LONGEST, Recursion
+from unlisted.mechanisms.continual.correlated.price import most_of, require_room, response
+from unlisted.mechanisms.continual.correlated.recursion import LONGEST, Recursion
 
 TINY = Recursion((3, 1), (1, 1), 2, 1, 3)
 SHIPPED = {exponent: Recursion.for_steps(1 << exponent) for exponent in range(2, 21)}

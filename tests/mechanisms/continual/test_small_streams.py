@@ -14,8 +14,8 @@ import pytest
 from tests.mechanisms.promises import breach
 from tests.mechanisms.small_worlds import mass_of
 
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
 

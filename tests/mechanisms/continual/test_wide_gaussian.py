@@ -13,8 +13,8 @@ from tests.mechanisms.small_worlds import mass_of
 from tests.statistical.goodness import distance_test, g_test
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.continual import wide_gaussian
-from unlisted.mechanisms.continual.wide_gaussian import (
+from unlisted.mechanisms.continual.correlated import wide_gaussian
+from unlisted.mechanisms.continual.correlated.wide_gaussian import (
     LARGEST_VARIANCE,
     SideBySide,
     WideGaussian,
@@ -22,9 +22,9 @@ from unlisted.mechanisms.continual.wide_gaussian import (
     reach_of,
     split_of,
 )
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.normal import theta_excess_up
 from unlisted.noise.keyed import NoiseKey
-from unlisted.noise.normal import theta_excess_up
 
 KEY = NoiseKey(bytes(range(32)))
 LABELS = KEY.tags(str(i).encode() for i in range(40_000))

@@ -33,9 +33,13 @@ from unlisted.mechanisms.partition_selection.then_count import (
     LABELS_SHARE,
     SIZES_SHARE,
     FindThenCount,
+    FoundTop,
 )
-from unlisted.noise.gaussian_dp import mu_squared_of_discrete_gaussian_up, mu_squared_of_gaussian_counts_up
-from unlisted.noise.normal import normal_delta_up
+from unlisted.noise.gaussian.gaussian_dp import (
+    mu_squared_of_discrete_gaussian_up,
+    mu_squared_of_gaussian_counts_up,
+)
+from unlisted.noise.gaussian.normal import normal_delta_up
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.rounding import log_down
 from unlisted.privacy.sensitivity import Adjacency
@@ -100,7 +104,7 @@ def test_prices_add_up_and_hints_sizes_and_counts_have_theirs() -> None:
     chosen = FindThenCount(selection(), Fraction(25), Fraction(9))
     promised = chosen.guarantee()
     assert promised.rho == chosen.selection.guarantee().rho + Fraction(1, 50) + Fraction(1, 18)
-    assert promised.delta == chosen.selection.escape()
+    assert promised.delta == chosen.selection.failure()
     assert promised.direct is None
     exchanged = FindThenCount(selection(adjacency="replace"), Fraction(25), Fraction(9))
     assert exchanged.guarantee().rho == 2 * promised.rho
@@ -112,8 +116,8 @@ def test_the_delta_at_epsilon_is_that_of_one_normal_law_and_what_escapes() -> No
     chosen = FindThenCount(selection(), Fraction(25), Fraction(9), at_epsilon=epsilon)
     moved = sum(one.mu_squared for one in chosen.selection.rounds) + Fraction(1, 25) + Fraction(1, 9)
     assert moved < chosen.mu_squared() < moved * Fraction(1005, 1000)
-    escape = chosen.selection.escape()
-    expected = escape + normal_delta_up(chosen.mu_squared(), epsilon + log_down(1 - escape))
+    failure = chosen.selection.failure()
+    expected = failure + normal_delta_up(chosen.mu_squared(), epsilon + log_down(1 - failure))
     assert chosen.guarantee().direct.delta == expected
 
 
@@ -163,7 +167,8 @@ def test_what_scaling_hides_is_said_and_intervals_are_of_the_scaled_count() -> N
     inside = np.count_nonzero((low <= scaled) & (scaled <= high))
     assert inside >= 16
     assert answer.extras["hidden_on_average"] == pytest.approx(500 - scaled, abs=30)
-    assert answer.extras["hidden_at_most"] >= 500 - scaled
+    least, most = answer.extras["hidden_on_average_between"]
+    assert 0 < least <= 500 - scaled <= most <= answer.extras["hidden_at_most"]
     half = noisy.accuracy().half_widths
     assert half[10] == pytest.approx(math.sqrt(10) * half[1], rel=0.02)
     assert (high - answer.counts).max() == math.ceil(1.96 * 100 * math.sqrt(in_full) + 0.5)
@@ -194,6 +199,7 @@ def test_nothing_found_is_an_answer(table: dict[str, list[str]]) -> None:
         "items_in_full": 1,
         "user_sizes": [],
         "hidden_on_average": 0,
+        "hidden_on_average_between": [0, 0],
         "hidden_at_most": 0,
     }
 
@@ -271,6 +277,14 @@ class TestCalibration:
         assert few.between == {}
 
 
+@pytest.mark.parametrize("budget", [{"epsilon": 1000, "delta": 1e-8}, {"rho": 1000, "delta": 1e-8}])
+def test_a_budget_too_large_for_noise_is_refused_by_its_own_name(budget: dict[str, float]) -> None:
+    name = next(iter(budget))
+    with pytest.raises(InvalidArgumentError, match=rf"^{name} = 1000 is not allowed: .* ask for less") as refused:
+        FindThenCount.for_budget(Budget(**budget), Weighing(100))
+    assert "variance" not in str(refused.value)
+
+
 def test_a_selection_with_an_epsilon_of_its_own_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="at_epsilon"):
         FindThenCount(LabelSelection(selection().rounds, Fraction(1)), HALF, HALF)
@@ -278,3 +292,17 @@ def test_a_selection_with_an_epsilon_of_its_own_is_refused() -> None:
         FindThenCount(selection(), HALF, Fraction(0))
     with pytest.raises(InvalidArgumentError, match="grain"):
         mechanism(grain=0)
+
+
+@pytest.mark.parametrize("k", [1, 2, 9])
+def test_the_first_k_are_those_of_the_whole_answer(k: int) -> None:
+    """The same bits give the same answer, of which a ranking is the beginning."""
+    for number in range(20):
+        whole = mechanism().release(oracle_of(CROWD), KnownBits(f"first {number}"))
+        for counts in (True, False):
+            first = FoundTop(mechanism(), k, counts).release(oracle_of(CROWD), KnownBits(f"first {number}"))
+            assert first.labels.to_pylist() == whole.labels.to_pylist()[:k]
+            assert first.stopped == (len(whole) < k)
+            assert first.spent == whole.spent
+            assert (first.counts is not None and first.counts.tolist() == whole.counts.tolist()[:k]) == counts
+            assert first.extras == (whole.extras if counts else {})

@@ -13,7 +13,7 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.partition_selection.one_round import LabelRound
 from unlisted.mechanisms.partition_selection.rounds import LabelSelection
 from unlisted.mechanisms.partition_selection.then_rank import LABELS_SHARE, LabelRanking
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Budget
 from unlisted.privacy.sensitivity import Adjacency
 

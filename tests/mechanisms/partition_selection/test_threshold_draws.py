@@ -15,18 +15,18 @@ from tests.statistical.goodness import accepts, as_numbers, g_test, mean_test, r
 
 from unlisted.counts.weights import UNIT
 from unlisted.errors import ChargedFailureError
-from unlisted.mechanisms.partition_selection.threshold_draws import Coins
-from unlisted.noise.normal import normal_about
+from unlisted.mechanisms.partition_selection.threshold_draws import ThresholdDraws
+from unlisted.noise.gaussian.normal import normal_about
 
-COINS = Coins(5 * UNIT, Fraction(UNIT**2))
+COINS = ThresholdDraws(5 * UNIT, Fraction(UNIT**2))
 REPEATS = 1500
 
 
-def chance(weight: int, coins: Coins = COINS) -> float:
+def chance(weight: int, coins: ThresholdDraws = COINS) -> float:
     return normal_about((coins.threshold - weight) / math.sqrt(coins.variance))
 
 
-def law_of(weights: Mapping[str, int], coins: Coins = COINS) -> dict[object, float]:
+def law_of(weights: Mapping[str, int], coins: ThresholdDraws = COINS) -> dict[object, float]:
     """Return the law of the set that passes: one independent coin for each label."""
     found = {}
     for passed in itertools.product((False, True), repeat=len(weights)):
@@ -38,7 +38,7 @@ def law_of(weights: Mapping[str, int], coins: Coins = COINS) -> dict[object, flo
     return found
 
 
-def drawn(weights: Mapping[str, int], name: str, coins: Coins = COINS) -> list[object]:
+def drawn(weights: Mapping[str, int], name: str, coins: ThresholdDraws = COINS) -> list[object]:
     bits, scales = KnownBits(name), GivenWeights(weights)
     return [frozenset(coins.draw(scales, bits).labels.to_pylist()) for _ in range(REPEATS)]
 
@@ -98,7 +98,7 @@ def test_few_labels_are_looked_at() -> None:
 @pytest.mark.parametrize("weights", [{}, {"a": 1}, {"a": 1, "b": 2}])
 def test_no_candidate_is_no_label_and_no_error(weights: dict[str, int]) -> None:
     """At a threshold of fifty deviations nothing ever passes."""
-    drew = Coins(50 * UNIT, Fraction(UNIT**2)).draw(GivenWeights(weights), KnownBits("none"))
+    drew = ThresholdDraws(50 * UNIT, Fraction(UNIT**2)).draw(GivenWeights(weights), KnownBits("none"))
     assert len(drew.labels) == len(drew.buckets) == len(drew.ranks) == 0
 
 
@@ -123,7 +123,7 @@ def test_data_that_changed_is_an_error_that_was_charged() -> None:
 
 # Hints
 
-HINTED = Coins(3 * UNIT, Fraction(UNIT**2), fineness=64)
+HINTED = ThresholdDraws(3 * UNIT, Fraction(UNIT**2), fineness=64)
 
 
 def categories(weights: Mapping[str, int]) -> dict[object, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,11 +90,29 @@ def test_what_is_hidden_is_what_weights_leave_out(in_full: int) -> None:
     left_out = [1 - min(Fraction(1), Fraction(math.sqrt(in_full / m))) for m in sizes.ends]
     in_all = sum(n * m * left for m, n, left in zip(sizes.ends, sizes.users, left_out, strict=True))
     assert sizes.hidden(in_full) == pytest.approx(float(in_all))
+    assert sizes.hidden_between(in_full) == pytest.approx((float(in_all), float(in_all)))
     at_most = sum(n * left for n, left in zip(sizes.users, left_out, strict=True))
     assert sizes.hidden_at_most(in_full) == pytest.approx(float(at_most))
+
+
+def test_noise_alone_hides_nothing_for_certain() -> None:
+    """Users of one label each, and noise of 50 on every class: it is not said that anything is hidden."""
+    rng, ends = np.random.default_rng(5), size_ends(200)
+    held = 0
+    for _ in range(400):
+        noise = rng.normal(0, 50, len(ends)).round().astype(int)
+        least, _ = SizesOfUsers(
+            tuple(ends), tuple((by_class({1: 9_000}, ends) + noise).tolist()), 50.0
+        ).hidden_between(1)
+        held += least == 0
+    assert held >= 380
+    busy = SizesOfUsers(tuple(ends), tuple(by_class({1: 9_000, 64: 3_000}, ends).tolist()), 50.0)
+    least, most = busy.hidden_between(1)
+    assert 0 < least < 3_000 * (64 - 8) < most
 
 
 def test_no_labels_have_no_sizes() -> None:
     nothing = SizesOfUsers((), (), 1.0)
     assert (nothing.best_in_full(1.0), nothing.hidden(1), nothing.hidden_at_most(1)) == (1, 0, 0)
+    assert nothing.hidden_between(1) == (0, 0)
     assert nothing.classes == []

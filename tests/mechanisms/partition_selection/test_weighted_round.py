@@ -17,7 +17,7 @@ from unlisted.counts.weight_oracle import ListedWeights
 from unlisted.counts.weights import UNIT, Rerouting, Weighing, full_weight
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.partition_selection.one_round import LabelRound
-from unlisted.noise.normal import normal_about, normal_delta_up
+from unlisted.noise.gaussian.normal import normal_about, normal_delta_up
 from unlisted.privacy.rounding import log_up
 
 HAIR = 257 / 256
@@ -43,14 +43,14 @@ def test_no_lone_user_escapes_more_often(items: int, variance: str, far: Fractio
     one = LabelRound(Weighing(items, rerouting), v, threshold)
     worst = max(float(lone_escape(one, n)) for n in {1, 2, 3, 5, 10, 20, 21, items} if n <= items)
     all_of_them = max(float(lone_escape(one, n)) for n in range(1, items + 1)) if items < 50 else worst
-    assert worst <= all_of_them <= float(one.escape) * (1 + 1e-12)
-    assert items >= 50 or float(one.escape) <= all_of_them * HAIR
+    assert worst <= all_of_them <= float(one.failure) * (1 + 1e-12)
+    assert items >= 50 or float(one.failure) <= all_of_them * HAIR
 
 
 @pytest.mark.parametrize(("items", "expected"), [(1, 0.15866), (2, 0.18644), (4, 0.24162)])
 def test_several_light_labels_escape_more_often_than_a_heavy_one(items: int, expected: float) -> None:
     """The example of the proof."""
-    assert float(LabelRound(Weighing(items), Fraction(1), 2 * UNIT).escape) == pytest.approx(expected, rel=1e-4)
+    assert float(LabelRound(Weighing(items), Fraction(1), 2 * UNIT).failure) == pytest.approx(expected, rel=1e-4)
 
 
 @quick
@@ -60,7 +60,7 @@ def test_a_part_of_a_user_s_labels_escapes_with_that_part_of_the_chance(items: i
     n = data.draw(st.integers(1, items))
     new = data.draw(st.integers(0, n))
     q = normal_about(3 - full_weight(n) / UNIT)
-    assert -math.expm1(new * math.log1p(-q)) <= new / n * float(log_up(1 / (1 - one.escape))) * (1 + 1e-12)
+    assert -math.expm1(new * math.log1p(-q)) <= new / n * float(log_up(1 / (1 - one.failure))) * (1 + 1e-12)
 
 
 def test_what_moves_beside_new_labels_is_less() -> None:

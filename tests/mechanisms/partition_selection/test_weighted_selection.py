@@ -18,7 +18,7 @@ from unlisted.counts.weights import UNIT, Rerouting, Weighing, full_weight
 from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.partition_selection.one_round import LabelRound
 from unlisted.mechanisms.partition_selection.rounds import LabelSelection
-from unlisted.noise.normal import normal_about, normal_delta_up
+from unlisted.noise.gaussian.normal import normal_about, normal_delta_up
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 from unlisted.privacy.rounding import log_down
 
@@ -30,15 +30,15 @@ def plain(items: int = 3, variance: int = 1, threshold: int = 4) -> LabelRound:
 def test_prices_and_escapes_of_rounds_add_up() -> None:
     rounds = plain(variance=4, threshold=8), plain(variance=2, threshold=6), plain()
     assert LabelSelection(rounds).guarantee() == Guarantee(
-        Fraction(1, 8) + Fraction(1, 4) + Fraction(1, 2), sum(one.escape for one in rounds)
+        Fraction(1, 8) + Fraction(1, 4) + Fraction(1, 2), sum(one.failure for one in rounds)
     )
 
 
 def test_rounds_together_lose_what_one_with_all_their_moves_loses() -> None:
     epsilon, rounds = Fraction(2), (plain(variance=4, threshold=12), plain(variance=2, threshold=9))
     selection = LabelSelection(rounds, epsilon)
-    escape = selection.escape()
-    expected = escape + normal_delta_up(Fraction(3, 4), epsilon + log_down(1 - escape))
+    failure = selection.failure()
+    expected = failure + normal_delta_up(Fraction(3, 4), epsilon + log_down(1 - failure))
     assert selection.guarantee().direct == EpsilonDelta(epsilon, expected)
 
 
@@ -64,18 +64,18 @@ def test_it_is_hardly_more_than_the_worse_of_new_and_moved_for_one_item() -> Non
     one = LabelRound(Weighing(1), Fraction("26.1"), math.ceil(Fraction("29.7") * UNIT))
     of_moved = float(normal_delta_up(one.mu_squared, Fraction(1)))
     found = float(LabelSelection((one,)).delta_at(Fraction(1)))
-    assert max(of_moved, float(one.escape)) <= found <= 1.02 * max(of_moved, float(one.escape))
+    assert max(of_moved, float(one.failure)) <= found <= 1.02 * max(of_moved, float(one.failure))
 
 
 def test_nothing_is_promised_where_escape_is_certain() -> None:
     one = LabelRound(Weighing(10**6), Fraction(10**4), UNIT)
-    assert LabelSelection((one,)).escape() == LabelSelection((one,)).delta_at(Fraction(1)) == 1
+    assert LabelSelection((one,)).failure() == LabelSelection((one,)).delta_at(Fraction(1)) == 1
 
 
 def test_replacing_costs_the_sum_of_both() -> None:
     one = LabelRound(Weighing(3, adjacency="replace"), Fraction(9), 15 * UNIT)
     selection, epsilon = LabelSelection((one,)), Fraction(1)
-    both = float(one.escape + normal_delta_up(Fraction(2, 9), epsilon))
+    both = float(one.failure + normal_delta_up(Fraction(2, 9), epsilon))
     assert both <= float(selection.delta_at(epsilon)) <= both * 1.001
 
 
@@ -144,7 +144,7 @@ def test_replacing_with_hints_lets_what_is_not_there_escape_too() -> None:
     second = LabelRound(Weighing(3, adjacency="replace"), Fraction(1), 8 * UNIT)
     plain_first = LabelRound(Weighing(3, adjacency="replace"), Fraction(1), 12 * UNIT)
     exchanged = LabelSelection((hinted(adjacency="replace"), second))
-    assert exchanged.escape() == 2 * LabelSelection((plain_first, second)).escape()
+    assert exchanged.failure() == 2 * LabelSelection((plain_first, second)).failure()
     assert exchanged.guarantee().rho == LabelSelection((plain_first, second)).guarantee().rho
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -60,7 +61,7 @@ class Stranger:
     def sign_in(self, key: str) -> httpx.Response:
         self.token = self._token("/sign-in")
         reply = self.post("/sign-in", {"key": key, "token": self.token})
-        if reply.status_code == 303:
+        if reply.headers["location"] == "/console/":
             self.token = self._token("/")
         return reply
 
@@ -134,21 +135,38 @@ def test_a_copied_cookie_ends_with_the_session(analyst: Stranger) -> None:
     assert analyst.post("/sign-out", {"token": analyst.token}).status_code == 303
     analyst.cookies = copied
     reply = analyst.get("/history")
-    assert (reply.status_code, reply.headers["location"]) == (303, "/console/sign-in")
+    assert (reply.status_code, reply.headers["location"]) == (303, "/console/sign-in?ended=1")
+    assert "Your session has ended" in analyst.get("/sign-in?ended=1").text
 
 
 @pytest.mark.parametrize("key", ["", "ul_000000000000_" + "A" * 43, "' OR 1=1 --", "\x00", "é", "x" * 5000])
 def test_a_wrong_key_opens_nothing(key: str, stranger: Stranger) -> None:
     reply = stranger.sign_in(key)
-    assert reply.status_code in (401, 429)
-    assert stranger.get("/").status_code == 303
+    assert reply.status_code == 303
+    assert re.search(r"/sign-in\?(wrong=key|wait=\d+)$", reply.headers["location"])
+    assert key not in reply.headers["location"] or not key
+    assert stranger.get("/").headers["location"] == "/console/sign-in"
 
 
 def test_wrong_keys_are_answered_slower_and_slower(stranger: Stranger) -> None:
     wrong = "ul_111111111111_" + "A" * 43
-    seen = locked_out(lambda: stranger.sign_in(wrong), lambda reply: reply.status_code)
-    assert seen[0].status_code == 401
+    seen = locked_out(lambda: stranger.sign_in(wrong), lambda reply: 429 if "wait=" in place_of(reply) else 401)
+    assert place_of(seen[0]).endswith("?wrong=key")
     assert "retry-after" in seen[-1].headers
+    assert "Too many wrong keys. Wait" in stranger.get(place_of(seen[-1]).removeprefix("/console")).text
+
+
+def place_of(reply: httpx.Response) -> str:
+    """Return where a form sends the browser."""
+    assert reply.status_code == 303
+    return str(reply.headers["location"])
+
+
+def test_the_log_and_the_counters_see_wrong_keys(stranger: Stranger, caplog: pytest.LogCaptureFixture) -> None:
+    logging.getLogger("unlisted.server").propagate = True
+    with caplog.at_level(logging.INFO, "unlisted.server"):
+        stranger.sign_in("ul_222222222222_" + "A" * 43)
+    assert [one.told["outcome"] for one in caplog.records if one.told["method"] == "POST"] == ["denied"]
 
 
 @pytest.mark.parametrize(
@@ -206,10 +224,13 @@ def test_no_field_takes_more_than_it_should(field: str, analyst: Stranger) -> No
     fields = {"item": "query", "question": "top", "k": "3", "fetch": "100", "count": "users", "noise": "auto"}
     fields |= {"epsilon": "1", "delta": "1e-8", "ranking": "gumbel", "token": analyst.token}
     # A ranking has no use for a law of noise or a way to find labels, and a preview none for a request's name.
-    status = 200 if field in ("noise", "method", "request") else 422
+    is_read = field not in ("noise", "method", "request")
     for said in INJECTIONS:
-        reply = analyst.post("/datasets/searches/ask", {**fields, field: said})
-        assert reply.status_code == status
+        place = place_of(analyst.post("/datasets/searches/ask", {**fields, field: said}))
+        assert re.fullmatch(r"/console/datasets/searches/ask\?draft=[\w-]+", place)
+        reply = analyst.get(place.removeprefix("/console"))
+        assert reply.status_code == 200
+        assert ("This cannot be asked yet" in reply.text) == is_read
         assert "<img" not in reply.text
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlisted.server.console.rendering import shown
+from unlisted.server.console.rendering import label, shown
 
 
 def test_markup_is_escaped() -> None:
@@ -54,3 +54,28 @@ def test_a_page_only_ever_gets_ink(label: str) -> None:
     assert page.isprintable()
     assert not any(unicodedata.bidirectional(c) in ("LRO", "RLO", "LRI", "RLI", "LRE", "RLE") for c in page)
     assert set(re.findall(r"</?(\w+)", page)) <= {"bdi", "span"}
+
+
+def test_marks_that_are_heaped_up_stand_there_by_their_number() -> None:
+    mark = '<span class="unseen" title="COMBINING ACUTE ACCENT">U+0301</span>'
+    drawn = "e" + "\u0301" * 4
+    assert shown("e" + "\u0301" * 5 + "a") == f"<bdi>{drawn}{mark}a</bdi>"
+    assert shown("e" + "\u0301" * 2000) == f'<bdi>{drawn}{mark}<span class="unseen">×1,996</span></bdi>'
+    # As people write them: Vietnamese, Hindi, Thai.
+    for word in ("Tiê\u0301ng Viê\u0323t", "हिन्दी", "ที่นี่"):
+        assert "unseen" not in shown(word)
+
+
+@pytest.mark.parametrize("size", [121, 10_000, 65_000])
+def test_a_long_value_is_shown_by_how_it_begins_and_whole_for_whoever_opens_it(size: int) -> None:
+    page = label("<b>" * (size // 3) + "x" * (size % 3))
+    begins, _, rest = page.partition("</summary>")
+    assert len(begins) < 120 * len("&lt;") + 200
+    assert f"{size:,} characters" in begins
+    assert rest.count("&lt;b&gt;") == size // 3
+    assert set(re.findall(r"</?(\w+)", page)) == {"details", "summary", "bdi", "span"}
+
+
+def test_a_value_that_fits_is_shown_as_it_is() -> None:
+    for value in ("soup", "", None, 7, "x" * 120):
+        assert label(value) == shown(value)

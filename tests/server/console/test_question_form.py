@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Any
 
 import pytest
+from jinja2 import Environment, PackageLoader
 
 from unlisted.errors import InvalidArgumentError
-from unlisted.server.console.question_form import Draft
+from unlisted.query.options import Option, read_switch, read_whole
+from unlisted.server.console.ask import Wrong
+from unlisted.server.console.question_form import PLACED, Draft, _blank, further
 from unlisted.server.console.visits import Form
 from unlisted.server.planning import Asked
 from unlisted.server.query_service import DatasetView
@@ -90,3 +94,48 @@ def test_what_cannot_be_read_is_refused(changed: dict[str, Any], argument: str) 
     with pytest.raises(InvalidArgumentError) as refused:
         changed_to(changed).asked()
     assert refused.value.argument == argument
+
+
+def test_an_option_without_a_place_gets_a_field_of_its_own() -> None:
+    """The page writes out where most options stand. One that is new is shown by its name and its help."""
+    options = {
+        "smallest": Option("whole", "Smaller counts are not shown.", read_whole),
+        "way": Option("choice", "Which way.", read_whole, ("long", "short")),
+        "quick": Option("switch", "Whether to hurry.", read_switch),
+    }
+    draft = Draft(("query",), {"smallest": "7", "way": "short", "quick": "yes"})
+    macro = Environment(loader=PackageLoader("unlisted.server.console"), autoescape=True).get_template(
+        "fields.html"
+    )
+    shown = {name: macro.module.option_field(Wrong(), draft.typed, name, about) for name, about in options.items()}
+    assert 'name="smallest" value="7"' in shown["smallest"]
+    assert '<option value="short" selected>' in shown["way"]
+    assert 'name="quick" value="yes" checked' in shown["quick"]
+    assert all(about.help in shown[name] for name, about in options.items())
+
+
+def test_the_page_has_a_place_for_what_it_says_it_has() -> None:
+    page = (files("unlisted.server.console") / "templates" / "ask.html").read_text("utf-8")
+    missing = [name for name in PLACED if f'name="{name}"' not in page and f'draft, "{name}"' not in page]
+    assert missing == []
+    assert set(_blank()) == PLACED | further().keys()
+
+
+def test_what_is_counted_may_be_typed() -> None:
+    sent = Draft.sent(Form((("item", ""), ("item", "lower(query)"), *DRAFT.typed.items())))
+    assert sent.asked().items == ("lower(query)",)
+    assert Draft.sent(Form((("item", "query"), ("item", ""), *DRAFT.typed.items()))).asked().items == ("query",)
+
+
+@pytest.mark.parametrize("said", [{"with_totals": "yes"}, {"other": "yes"}, {"sum": "paid", "max_per_item": "20"}])
+def test_what_comes_where_values_are_found_takes_no_bound_of_the_data_set(said: dict[str, str]) -> None:
+    asked = DRAFT.but(**said, count="rows", noise="laplace").asked().said
+    assert asked.items() >= {name: True if typed == "yes" else typed for name, typed in said.items()}.items()
+    assert not {"items_per_user", "count", "rows_per_item", "noise", "groups"} & set(asked)
+    by_threshold = DRAFT.but(**said, counting="threshold").asked().said
+    assert by_threshold["items_per_user"] == 10
+    assert not {"with_totals", "other", *said} & set(by_threshold)
+
+
+def test_bounds_of_a_sum_are_not_read_without_it() -> None:
+    assert not {"max_per_item", "sum_unit"} & set(DRAFT.but(max_per_item="20", sum_unit="x").asked().said)

@@ -24,7 +24,14 @@ from tests.tables.fixtures.asked import (
     small_counts,
     top_counts,
 )
-from tests.tables.fixtures.engines import DATES_ARE_OBJECTS, EMPTY_TEXT_IS_MISSING, KEYS, MAKERS, Given
+from tests.tables.fixtures.engines import (
+    DATES_ARE_OBJECTS,
+    EMPTY_TEXT_IS_MISSING,
+    KEYS,
+    MAKERS,
+    NO_NEGATIVE_ZERO,
+    Given,
+)
 
 from unlisted.counts.count_profile import CountProfile
 from unlisted.counts.readable import LONGEST_USER
@@ -390,19 +397,22 @@ def test_booleans_and_dates_stay_what_they_are(made: MakeTable, engine_name: str
     assert all_counts(table, question("day")) == {(said,): 2}
 
 
-def test_floats_are_told_apart_by_their_bytes_and_nan_is_no_item(made: MakeTable) -> None:
+def test_floats_are_told_apart_by_their_bytes_and_nan_is_no_item(made: MakeTable, engine_name: str) -> None:
     """Peer 26: NaN, infinity, -0.0 and NULL as items."""
     values = [0.0, -0.0, float("nan"), None, 1.5, 1e300]
     rows = table_of(user=[f"u{i}" for i in range(len(values))], item=values)
     found = all_listed(made(rows), question("item"))
-    assert sorted(map(repr, found)) == ["((-0.0,), 1)", "((0.0,), 1)", "((1.5,), 1)", "((1e+300,), 1)"]
+    zeros = ["((0.0,), 2)"] if engine_name in NO_NEGATIVE_ZERO else ["((-0.0,), 1)", "((0.0,), 1)"]
+    assert sorted(map(repr, found)) == [*zeros, "((1.5,), 1)", "((1e+300,), 1)"]
 
 
-def test_floats_are_bounded_and_ordered(made: MakeTable) -> None:
+def test_floats_are_bounded_and_ordered(made: MakeTable, engine_name: str) -> None:
     rows = table_of(user=["a"] * 5 + ["b"], item=[0.0, -0.0, 2.5, -2.5, 7.0, 0.0])
     assert sum(n for _, n in all_listed(made(rows), question("item", items_per_user=2))) == 3
     found = top_counts(made(rows), question("item", items_per_user=5), fetch=10)
-    assert [repr(label[0]) for label, _ in found] == ["0.0", "-2.5", "-0.0", "2.5", "7.0"]
+    ordered = ["0.0", "-2.5", "-0.0", "2.5", "7.0"]
+    told = [one for one in ordered if one != "-0.0" or engine_name not in NO_NEGATIVE_ZERO]
+    assert [repr(label[0]) for label, _ in found] == told
 
 
 def test_a_user_that_is_nan_is_nobody(made: MakeTable) -> None:

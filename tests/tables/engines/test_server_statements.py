@@ -71,7 +71,7 @@ def said(engine: Engine) -> str:
     for name, question in QUESTIONS.items():
         query = bounded_counts(engine, "user_id", question, SECRET)
         statements[name] = engine.statement(query, question.rows("user_id", columns))
-    items, rows = item_columns(UNBOUNDED, columns), UNBOUNDED.rows("user_id", columns)
+    items, rows = item_columns(UNBOUNDED.items, columns), UNBOUNDED.rows("user_id", columns)
     query = top_query(bounded_counts(engine, "user_id", UNBOUNDED, SECRET), items, 1000)
     statements["largest counts, unbounded"] = engine.statement(query, rows)
     statements["how many labels have each small count"] = engine.statement(profile_query(20), rows)

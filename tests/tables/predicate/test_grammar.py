@@ -52,7 +52,7 @@ def test_everything_else_is_refused(text: str) -> None:
     ("text", "words"),
     [
         ("Age = 1", ["`Age`", "the columns are: age, n, order, name"]),
-        ("count(*) > 1", ["`count`", "no function"]),
+        ("count(*) > 1", ["`count`", "not an allowed function"]),
         ("name = 5", ["`5`", 'types={"name": "int"}', "--types name=int"]),
         ("name = 2.5", ["`2.5`", 'types={"name": "float"}', "--types name=float"]),
         ("name = DATE '2020-01-01'", ['types={"name": "date"}']),
@@ -62,7 +62,7 @@ def test_everything_else_is_refused(text: str) -> None:
         ("age = 'five'", ["`'five'`", "does not fit type int"]),
         ("day = '2021-02-29'", ["there is no such day", "yyyy-mm-dd"]),
         ("tags = 1", ["IS NULL"]),
-        ("age = 1 -- x", ["Comments"]),
+        ("age = 1 -- x", ["comments"]),
         ("age = 1 AND", ["near `AND`"]),
         ("EXTRACT(epoch FROM t) = 1", ["`epoch`", "year"]),
         ("ok = vip;", ["`;`"]),

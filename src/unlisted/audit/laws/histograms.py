@@ -1,13 +1,14 @@
 """The exact laws of Algorithms 1 to 3 on small histograms, from what they are said to do.
 
-A label with count c and noise Z comes out as c + Z if that is above the threshold. In Algorithm 2 the threshold
+A label with count c and noise Z comes out as c + Z if that is above the threshold, which is one lower if a
+Bernoulli draw of the label's own says so. Where noise ends, the draw also says where. In Algorithm 2 the threshold
 is T + c_⊥ + Z_⊥ with one Z_⊥ for all labels, which is released too. In Algorithm 3 draws are without replacement
 with chances proportional to e^(ε·count/Δ∞), ⊥ having the count c_⊥ + T.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -18,6 +19,8 @@ from unlisted.audit.subject import BOTTOM
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import TopK
+from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
+from unlisted.noise.truncated_laplace import TruncatedLaplace
 from unlisted.privacy.rounding import exp_down, exp_up
 
 Histogram = Mapping[str, int]
@@ -26,7 +29,21 @@ Histogram = Mapping[str, int]
 def threshold_histogram_law(mechanism: ThresholdHistogram, histogram: Histogram) -> OutputLaw:
     """Return the law of the rows that Algorithm 1 releases: independent labels over one threshold."""
     listed = {label: count for label, count in histogram.items() if count >= mechanism.minimum_count}
-    return rows_over(listed, mechanism.threshold, noise_law(mechanism.law))
+    return rows_over(listed, mechanism.threshold, noise_law(mechanism.law), share_law(mechanism.lowered))
+
+
+def truncated_histogram_law(mechanism: TruncatedHistogram, histogram: Histogram) -> OutputLaw:
+    """Return the law of the rows over a threshold that noise alone cannot reach."""
+    sides = [noise_law(TruncatedLaplace(mechanism.scale, mechanism.reach - lower)) for lower in (0, 1)]
+    listed = {label: count for label, count in histogram.items() if count >= mechanism.minimum_count}
+
+    def row(label: str, count: int) -> OutputLaw:
+        return chosen_row(
+            share_law(mechanism.narrowed),
+            lambda lower: _one_row(label, count, mechanism.threshold - lower, sides[lower]),
+        )
+
+    return independent([row(label, count) for label, count in listed.items()], in_order)
 
 
 def top_histogram_law(mechanism: TopHistogram, histogram: Histogram) -> OutputLaw:
@@ -34,7 +51,7 @@ def top_histogram_law(mechanism: TopHistogram, histogram: Histogram) -> OutputLa
     noise = noise_law(mechanism.law)
     top, bottom = cut(histogram, mechanism.fetched)
     threshold = noise.seen_as(lambda z: mechanism.threshold + bottom + z)
-    return threshold.then(lambda over: rows_over(top, over, noise))
+    return threshold.then(lambda over: rows_over(top, over, noise, share_law(mechanism.lowered)))
 
 
 def cut(histogram: Histogram, fetched: int | None) -> tuple[dict[str, int], int]:
@@ -45,9 +62,27 @@ def cut(histogram: Histogram, fetched: int | None) -> tuple[dict[str, int], int]
     return dict(ranked[:fetched]), ranked[fetched][1] if len(ranked) > fetched else 0
 
 
-def rows_over(listed: Histogram, threshold: int, noise: OutputLaw) -> OutputLaw:
-    """Return the law of the rows above a threshold."""
-    return independent([_one_row(label, count, threshold, noise) for label, count in listed.items()], in_order)
+NO_COIN = OutputLaw({0: ALL})
+
+
+def share_law(lowered: int) -> OutputLaw:
+    """Return the law of by how much a label's threshold is lower: 1 so many of 2^64 times, else 0."""
+    share = Fraction(lowered, 1 << 64)
+    return OutputLaw.exactly({0: 1 - share, 1: share}) if lowered else NO_COIN
+
+
+def rows_over(listed: Histogram, threshold: int, noise: OutputLaw, lower: OutputLaw = NO_COIN) -> OutputLaw:
+    """Return the law of the rows above a threshold, which `lower` lowers for each label by itself."""
+
+    def row(label: str, count: int) -> OutputLaw:
+        return chosen_row(lower, lambda by: _one_row(label, count, threshold - by, noise))
+
+    return independent([row(label, count) for label, count in listed.items()], in_order)
+
+
+def chosen_row(lower: OutputLaw, row: Callable[[int], OutputLaw]) -> OutputLaw:
+    """Return the law of a label's row over its Bernoulli draw, which nobody sees."""
+    return lower.then(row).seen_as(lambda pair: pair[1])
 
 
 def _one_row(label: str, count: int, threshold: int, noise: OutputLaw) -> OutputLaw:

@@ -71,8 +71,8 @@ def ended(order: tuple[str, ...], k: int) -> tuple[str | None, ...]:
 
 
 def labels_over(weights: Weights, one: LabelRound) -> OutputLaw:
-    """Return the law of the labels that one round releases, of these weights: a coin for each."""
-    return independent([_coin(label, weight, one) for label, weight in weights.items()], in_order)
+    """Return the law of the labels that one round releases, of these weights: a Bernoulli draw for each."""
+    return independent([_draw_law(label, weight, one) for label, weight in weights.items()], in_order)
 
 
 def shown_and_left_out(weights: Weights, one: LabelRound) -> OutputLaw:
@@ -102,7 +102,7 @@ def _above(mark: int, weight: Decimal, one: LabelRound) -> tuple[Decimal, Decima
         return chance_above((mark - weight) / deviation)
 
 
-def _coin(label: str, weight: Decimal, one: LabelRound) -> OutputLaw:
+def _draw_law(label: str, weight: Decimal, one: LabelRound) -> OutputLaw:
     low, high = _above(one.threshold, weight, one)
     chances = {(label,): low, (): DOWN.subtract(ALL, high)}
     return OutputLaw({outcome: chance for outcome, chance in chances.items() if chance > NONE})
@@ -118,7 +118,7 @@ def weights_of(weighing: Weighing, crowd: Crowd) -> Weights:
 
 
 def full_weights(users: Iterable[tuple[str, int]]) -> Weights:
-    """Return what labels weigh if nothing is given back."""
+    """Return what labels weigh if nothing is rerouted."""
     weights: dict[str, Decimal] = {}
     for labels, times in users:
         for label in labels:

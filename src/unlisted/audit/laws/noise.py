@@ -21,8 +21,9 @@ from typing import Protocol, runtime_checkable
 
 from unlisted.audit.laws.output_law import ALL, DOWN, NONE, OutputLaw, decimal_down
 from unlisted.errors import InvalidArgumentError
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.truncated_laplace import TruncatedLaplace
 from unlisted.privacy.rounding import exp_down, exp_up
 
 NEGLIGIBLE = Decimal("1e-16")
@@ -50,6 +51,8 @@ def noise_law(law: object) -> OutputLaw:
         return _listed(_laplace(law.scale))
     if isinstance(law, DiscreteGaussian):
         return _listed(_gaussian(law.variance))
+    if isinstance(law, TruncatedLaplace):
+        return _listed(_truncated(law.scale, law.reach))
     if isinstance(law, SaysItsMass):
         return _listed(law.mass)
     raise InvalidArgumentError(
@@ -77,6 +80,12 @@ def _laplace(scale: Fraction) -> Callable[[int], Fraction]:
     q = exp_up(-1 / scale)
     peak = (1 - q) / (1 + q)
     return lambda z: peak * exp_down(-abs(z) / scale)
+
+
+def _truncated(scale: Fraction, reach: int) -> Callable[[int], Fraction]:
+    """P[X = x] = q^|x|/N up to the reach, with N, the sum of all of them, rounded up."""
+    normaliser = sum((exp_up(-abs(x) / scale) for x in range(-reach, reach + 1)), Fraction(0))
+    return lambda x: exp_down(-abs(x) / scale) / normaliser if abs(x) <= reach else Fraction(0)
 
 
 def _gaussian(variance: Fraction) -> Callable[[int], Fraction]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from unlisted.audit.laws.histograms import Histogram, in_order
 from unlisted.audit.laws.noise import noise_law
 from unlisted.audit.laws.output_law import ALL, DOWN, NONE, OutputLaw, independent
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
 
 
 class _Past(NamedTuple):

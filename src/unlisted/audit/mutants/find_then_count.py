@@ -22,7 +22,7 @@ from unlisted.counts.weights import UNIT, Weighing
 from unlisted.mechanisms.partition_selection.one_round import LabelRound
 from unlisted.mechanisms.partition_selection.rounds import LabelSelection
 from unlisted.mechanisms.partition_selection.then_count import FindThenCount
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.guarantee import Guarantee
 
 Sums = Callable[[Crowd], dict[str, int]]

@@ -66,10 +66,10 @@ def whole_delta_for_each_round(bits: OpenBits) -> Mutant:
     one = LabelRound(Weighing(1), Fraction(16), 5 * UNIT)
     selection, pair = LabelSelection((one,) * 3, _EPSILON), _joining("a", {})
     right = selection.guarantee()
-    direct = EpsilonDelta(_EPSILON, selection.delta_at(_EPSILON) - 2 * one.escape)
+    direct = EpsilonDelta(_EPSILON, selection.delta_at(_EPSILON) - 2 * one.failure)
     return Mutant(
         "A label that stayed hidden is tried in two more rounds, and each round has the whole δ.",
-        _claiming("δ for each round of labels", selection, Guarantee(right.rho, one.escape, direct), pair, bits),
+        _claiming("δ for each round of labels", selection, Guarantee(right.rho, one.failure, direct), pair, bits),
         _right(selection, pair, bits),
     )
 

@@ -15,9 +15,9 @@ from unlisted.audit.subject import OpenBits, Pair, Subject
 from unlisted.audit.subjects.batches import threshold_histogram_batch, top_k_batch
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.law import Law
-from unlisted.noise.on_counts import with_escape
+from unlisted.noise.on_counts import with_failure
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 from unlisted.privacy.rounding import exp_down
 from unlisted.privacy.sensitivity import Sensitivity
@@ -31,7 +31,7 @@ MANY = 1_000_000
 def continuous_constant(bits: OpenBits) -> Mutant:
     """Charge whole-number Laplace noise what continuous Laplace noise costs."""
     right = _above(LAPLACE, ONE)
-    claim = Guarantee(Fraction(continuous_laplace_rho(1.0)), right.escape())
+    claim = Guarantee(Fraction(continuous_laplace_rho(1.0)), right.failure())
     return _mispriced(
         "continuous constant",
         "ρ = ε + e^-ε - 1 is the price of continuous Laplace noise; on whole numbers it costs ε·tanh(ε/2).",
@@ -45,12 +45,12 @@ def analytic_gaussian(bits: OpenBits) -> Mutant:
     """Charge whole-number Gaussian noise by the exact curve of continuous Gaussian noise."""
     law, epsilon = DiscreteGaussian(Fraction(1, 2)), 2.5
     right = _above(law, ONE)
-    delta = Fraction(gaussian_delta(1 / law.stddev, epsilon)) + right.escape()
+    delta = Fraction(gaussian_delta(1 / law.stddev, epsilon)) + right.failure()
     return _mispriced(
         "analytic Gaussian",
         "δ(ε) is that of continuous Gaussian noise; whole-number noise of the same σ has a larger one.",
         right,
-        Guarantee(right.guarantee().rho, right.escape(), EpsilonDelta(Fraction(epsilon), delta)),
+        Guarantee(right.guarantee().rho, right.failure(), EpsilonDelta(Fraction(epsilon), delta)),
         bits,
     )
 
@@ -60,12 +60,12 @@ def classical_gaussian(bits: OpenBits) -> Mutant:
     epsilon, delta, count = 8, 0.1, 4
     variance = Fraction(2 * math.log(1.25 / delta) * (count / epsilon) ** 2)
     right = _above(DiscreteGaussian(variance), Sensitivity(1, count))
-    direct = EpsilonDelta(Fraction(epsilon), Fraction(delta) + right.escape())
+    direct = EpsilonDelta(Fraction(epsilon), Fraction(delta) + right.failure())
     return _mispriced(
         "classical Gaussian",
         "σ = Δ·sqrt(2·log(1.25/δ))/ε is proved for ε < 1 only, and is used at ε = 8.",
         right,
-        Guarantee(right.guarantee().rho, right.escape(), direct),
+        Guarantee(right.guarantee().rho, right.failure(), direct),
         bits,
     )
 
@@ -78,7 +78,20 @@ def largest_change_ignored(bits: OpenBits) -> Mutant:
         "Δ∞ ignored",
         "One user may add three rows to a count, and the price is that of one row.",
         right,
-        Guarantee(law.rho(1), right.escape()),
+        Guarantee(law.rho(1), right.failure()),
+        bits,
+    )
+
+
+def groups_paid_once(bits: OpenBits) -> Mutant:
+    """Price a histogram by group as if every user were in one group, where a user may be in three."""
+    law = DiscreteGaussian(Fraction(2))
+    right = _above(law, Sensitivity(3))
+    return _mispriced(
+        "three groups paid once",
+        "A user counts in three groups, with one item in each, and the price is that of one group.",
+        right,
+        Guarantee(law.rho(1), right.failure()),
         bits,
     )
 
@@ -90,7 +103,7 @@ def order_missing(bits: OpenBits) -> Mutant:
         "misprint: λ missing (Laplace)",
         "The printed bound D_λ <= Δ0·Δ∞²/2b² has no λ, so at order ∞ it says ε = 1/2 of noise that has ε = 1.",
         right,
-        replace(right.guarantee(), direct=EpsilonDelta(Fraction(1, 2), right.escape())),
+        replace(right.guarantee(), direct=EpsilonDelta(Fraction(1, 2), right.failure())),
         bits,
     )
 
@@ -103,7 +116,7 @@ def wrong_norm(bits: OpenBits) -> Mutant:
         "misprint: Δ∞·√Δ∞",
         "The printed l2 sensitivity Δ∞·√Δ∞ forgets that a user moves Δ0 counts; it is Δ∞·√Δ0.",
         right,
-        Guarantee(law.rho(1), right.escape()),
+        Guarantee(law.rho(1), right.failure()),
         bits,
     )
 
@@ -147,7 +160,7 @@ def one_price_for_all_draws(bits: OpenBits) -> Mutant:
     pair = Pair("a user who has every label", dict.fromkeys(labels, common), dict.fromkeys(labels, common + 1))
     return Mutant(
         "A ranking of four labels draws four times and is charged once.",
-        _ranked("one price for all draws", right, with_escape(right.draw_price(), right.escape()), bits, pair),
+        _ranked("one price for all draws", right, with_failure(right.draw_price(), right.failure()), bits, pair),
         _ranked("repaired", right, right.guarantee(), bits, pair),
         trials=MANY,
     )
@@ -158,7 +171,7 @@ def order_missing_in_rankings(bits: OpenBits) -> Mutant:
     right = TopK.at(Ranking(1, 1, ONE), epsilon=1, delta="0.01")
     common = int(right.threshold)
     pair = Pair("one label gains", {"soup": common}, {"soup": common + 1})
-    claim = replace(right.guarantee(), direct=EpsilonDelta(Fraction(1, 8), right.escape()))
+    claim = replace(right.guarantee(), direct=EpsilonDelta(Fraction(1, 8), right.failure()))
     return Mutant(
         "The printed bound D_λ <= k·ε²/8 has no λ, so at order ∞ it says ε = 1/8 of a draw that has ε = 1.",
         _ranked("misprint: λ missing (Gumbel)", right, claim, bits, pair),

@@ -25,11 +25,11 @@ def free_bottom(bits: OpenBits) -> Mutant:
     question, most = _question(epsilon=1, delta="0.0001"), 30
     common = int(question.threshold) - 3
     pair = Pair("one label gains", {"soup": common}, {"soup": common + 1})
-    draw, escapes = question.draw_price().rho, most * question.escape()
+    draw, failures = question.draw_price().rho, most * question.failure()
     return Mutant(
         "Labels are charged and ⊥ is free, so one may ask until a label comes and see how long it took.",
-        _until_a_label("free ⊥", question, Guarantee(draw, escapes), pair, bits),
-        _until_a_label("repaired", question, Guarantee(most * draw, escapes), pair, bits),
+        _until_a_label("free ⊥", question, Guarantee(draw, failures), pair, bits),
+        _until_a_label("repaired", question, Guarantee(most * draw, failures), pair, bits),
     )
 
 
@@ -37,11 +37,11 @@ def refunded_delta(bits: OpenBits) -> Mutant:
     """Give δ back when ⊥ ended the answer, because nothing was shown."""
     question, most = _question(epsilon=Fraction(1, 4), delta="0.01"), 30
     pair = Pair("a label of one user", {}, {"soup": 1})
-    draws, escape = most * question.draw_price().rho, question.escape()
+    draws, failure = most * question.draw_price().rho, question.failure()
     return Mutant(
-        "δ comes back when an answer shows nothing, so one may try until a telling answer comes.",
-        _until_a_label("δ refunded", question, Guarantee(draws, escape), pair, bits),
-        _until_a_label("repaired", question, Guarantee(draws, most * escape), pair, bits),
+        "δ comes back when an answer shows nothing, so one may try until the failure event happens.",
+        _until_a_label("δ refunded", question, Guarantee(draws, failure), pair, bits),
+        _until_a_label("repaired", question, Guarantee(draws, most * failure), pair, bits),
     )
 
 
@@ -49,7 +49,7 @@ def delta_charged_once(bits: OpenBits) -> Mutant:
     """Read the last line of the survey's pay-what-you-get proof as it is printed: δ for all questions together."""
     question, asked = _question(epsilon=Fraction(1, 4), delta="0.04"), 8
     pair = Pair("a label of one user", {}, {"soup": 1})
-    uniform, draws, escape = Uniform(bits), asked * question.draw_price().rho, question.escape()
+    uniform, draws, failure = Uniform(bits), asked * question.draw_price().rho, question.failure()
 
     def run(histogram: Histogram) -> Output:
         chance = _chance(question, histogram)
@@ -63,8 +63,8 @@ def delta_charged_once(bits: OpenBits) -> Mutant:
 
     return Mutant(
         "The printed total has δ where it should have δ for each question.",
-        claiming("misprint: δ for ℓ*·δ", escape),
-        claiming("repaired", asked * escape),
+        claiming("misprint: δ for ℓ*·δ", failure),
+        claiming("repaired", asked * failure),
     )
 
 

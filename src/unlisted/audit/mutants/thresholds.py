@@ -11,11 +11,13 @@ from unlisted.audit.laws.output_law import OutputLaw
 from unlisted.audit.mutants.mutant import LAPLACE, ONE, Mutant, Noise, Rows, released, rows_by_count
 from unlisted.audit.subject import OpenBits, Pair, Run, Subject
 from unlisted.audit.subjects.batches import top_histogram_batch
+from unlisted.audit.subjects.histograms import truncated_subject
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.law import Law
-from unlisted.noise.on_counts import with_escape
+from unlisted.noise.on_counts import with_failure
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.sensitivity import Sensitivity
 
@@ -80,7 +82,7 @@ def whole_delta_for_each_label(bits: OpenBits) -> Mutant:
     """Forget that a user may bring several labels."""
     three = ThresholdHistogram(LAPLACE, 3, Sensitivity(3))
     one = ThresholdHistogram(LAPLACE, 3, ONE)
-    claim = with_escape(three.price(), one.escape())
+    claim = with_failure(three.price(), one.failure())
     return Mutant(
         "A user may bring three labels, and each of them has the whole δ.",
         _claiming("δ for each label", three, claim, bits, appearing(3)),
@@ -109,6 +111,30 @@ def cut_off_ignored(bits: OpenBits) -> Mutant:
         "Counts below 3 were cut off before, so a label may appear with count 3; the threshold allows for 1.",
         Subject("cut-off ignored", ignoring.guarantee(), lambda: [pair], run, exactly),
         _plain(knowing, bits, pair),
+        trials=50_000,
+    )
+
+
+def truncated_one_later(bits: OpenBits) -> Mutant:
+    """Let noise reach one value further than the threshold knows."""
+    right = TruncatedHistogram(Fraction(1), Fraction("0.02"), ONE)
+    # The draw of the repaired one chooses between two such pairs; here only its usual side is off by one.
+    threshold, wide = right.threshold - 1, Noise(right.wide, bits)
+
+    def run(histogram: Histogram) -> Rows:
+        return released(histogram, wide, threshold)
+
+    pair = appearing(1)
+    return Mutant(
+        "Noise is cut off at ±k, and a label is shown from k on, which noise alone can reach.",
+        Subject(
+            "truncated one later",
+            right.guarantee(),
+            lambda: [pair],
+            run,
+            lambda histogram: rows_over(histogram, threshold, noise_law(right.wide)),
+        ),
+        truncated_subject("repaired", right, lambda: [pair], bits),
         trials=50_000,
     )
 

@@ -8,6 +8,7 @@ is drawn instead of computed from a key.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -18,10 +19,12 @@ from numpy.typing import NDArray
 from unlisted.audit.subject import BOTTOM, Batch, Data, OpenBits
 from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts, Largest
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
+from unlisted.mechanisms.randomized_threshold import bernoulli_each
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import TopK
+from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 from unlisted.noise.bits import Bits, fresh_bits
 from unlisted.noise.law import Law
 
@@ -37,9 +40,26 @@ def threshold_histogram_batch(mechanism: ThresholdHistogram, bits: OpenBits = fr
 
     def some(histogram: Data, runs: int) -> Counter[Hashable]:
         counts = BoundedCounts.from_dict(histogram, mechanism.sensitivity, minimum_count=mechanism.minimum_count)
-        noisy = _noisy(counts.counts, mechanism.law, runs, bits())
+        drawn = bits()
+        noisy = _noisy(counts.counts, mechanism.law, runs, drawn)
+        over = mechanism.threshold - _draws(mechanism.lowered, noisy.shape, drawn)
         rows = _Rows(_names(counts.labels))
-        return _tally(runs, [(noisy, noisy > mechanism.threshold)], lambda parts: rows.of(*parts[0]))
+        return _tally(runs, [(noisy, noisy > over)], lambda parts: rows.of(*parts[0]))
+
+    return in_parts(some)
+
+
+def truncated_histogram_batch(mechanism: TruncatedHistogram, bits: OpenBits = fresh_bits) -> Batch:
+    """Run a histogram whose noise ends many times: outputs are rows of label and noisy count."""
+
+    def some(histogram: Data, runs: int) -> Counter[Hashable]:
+        counts = BoundedCounts.from_dict(histogram, mechanism.sensitivity, minimum_count=mechanism.minimum_count)
+        drawn = bits()
+        narrow = _draws(mechanism.narrowed, (runs, len(counts)), drawn)
+        both = [_noisy(counts.counts, law, runs, drawn) for law in (mechanism.wide, mechanism.narrow)]
+        noisy = np.where(narrow, both[1], both[0])
+        rows = _Rows(_names(counts.labels))
+        return _tally(runs, [(noisy, noisy > mechanism.threshold - narrow)], lambda parts: rows.of(*parts[0]))
 
     return in_parts(some)
 
@@ -55,7 +75,10 @@ def top_histogram_batch(mechanism: TopHistogram, bits: OpenBits = fresh_bits) ->
         rows = _Rows(_names(top.labels))
         return _tally(
             runs,
-            [(over, np.ones_like(over, dtype=bool)), (noisy, noisy > over)],
+            [
+                (over, np.ones_like(over, dtype=bool)),
+                (noisy, noisy > over - _draws(mechanism.lowered, noisy.shape, drawn)),
+            ],
             lambda parts: (int(parts[0][0][0]), rows.of(*parts[1])),
         )
 
@@ -128,6 +151,11 @@ def in_parts(some: Callable[[Data, int], Counter[Hashable]]) -> Batch:
         return total
 
     return batch
+
+
+def _draws(lowered: int, shape: tuple[int, ...], drawn: Bits) -> Shown:
+    """Make a Bernoulli draw for every label of every run."""
+    return bernoulli_each(lowered, math.prod(shape), drawn).reshape(shape)
 
 
 def _largest(histogram: Mapping[Any, int], mechanism: TopHistogram | TopK) -> Largest:

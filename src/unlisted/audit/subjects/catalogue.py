@@ -10,12 +10,13 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from unlisted.audit.subject import Pair, Subject
-from unlisted.audit.subjects.find_then_count import audited_find_then_count
+from unlisted.audit.subjects.find_then_count import audited_find_then_count, audited_then_sum, audited_with_totals
 from unlisted.audit.subjects.histograms import (
     audited_histogram,
     audited_stream,
     audited_top_histogram,
     audited_top_k,
+    audited_truncated,
 )
 from unlisted.audit.subjects.interactions import audited_pay_what_you_get
 from unlisted.audit.subjects.labels import (
@@ -24,13 +25,16 @@ from unlisted.audit.subjects.labels import (
     audited_labels_top,
     audited_optimal,
 )
+from unlisted.audit.subjects.totals import audited_distinct, audited_users
 from unlisted.counts.weights import UNIT, Rerouting, Weighing
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import Ranking, TopK
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.mechanisms.totals.total import DistinctTotal, UserTotal
+from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
 from unlisted.noise.discrete_laplace import DiscreteLaplace
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.sensitivity import Sensitivity
 
 _ONE, _TWO = Sensitivity(1), Sensitivity(2)
@@ -55,11 +59,24 @@ OURS: dict[str, Callable[[], Subject]] = {
     "histogram-minimum": lambda: audited_histogram(
         "histogram-minimum", ThresholdHistogram(_LAPLACE, 8, _ONE, minimum_count=2)
     ),
+    "histogram-randomized": lambda: audited_histogram(
+        "histogram-randomized", ThresholdHistogram(_LAPLACE, 7, _TWO, lowered=2**63)
+    ),
+    "histogram-truncated": lambda: audited_truncated(
+        "histogram-truncated", TruncatedHistogram(Fraction(1), Fraction("0.01"), _TWO)
+    ),
+    "histogram-truncated-replace": lambda: audited_truncated(
+        "histogram-truncated-replace",
+        TruncatedHistogram(Fraction(2), Fraction("0.01"), Sensitivity(1, adjacency="replace")),
+    ),
     "top-histogram-laplace": lambda: audited_top_histogram(
         "top-histogram-laplace", TopHistogram(_LAPLACE, 8, 1, _ONE)
     ),
     "top-histogram-gaussian": lambda: audited_top_histogram(
         "top-histogram-gaussian", TopHistogram(_GAUSSIAN, 6, 2, _TWO)
+    ),
+    "top-histogram-randomized": lambda: audited_top_histogram(
+        "top-histogram-randomized", TopHistogram(_LAPLACE, 8, 1, _ONE, lowered=2**63)
     ),
     "top-k": lambda: audited_top_k("top-k", TopK.at(Ranking(3, 2, _ONE), epsilon=1, delta="0.002"), fetched=2),
     "top-k-all": lambda: audited_top_k(
@@ -82,6 +99,17 @@ OURS: dict[str, Callable[[], Subject]] = {
     ),
     "labels-top": audited_labels_top,
     "find-then-count": audited_find_then_count,
+    "found-of-all": lambda: audited_with_totals("found-of-all", users=True, other=False),
+    "found-other": lambda: audited_with_totals("found-other", users=False, other=True),
+    "found-sums": lambda: audited_then_sum("found-sums"),
+    "users": lambda: audited_users("users", UserTotal(_LAPLACE, Sensitivity(None))),
+    "users-replace": lambda: audited_users(
+        "users-replace", UserTotal(_GAUSSIAN, Sensitivity(None, adjacency="replace"))
+    ),
+    "distinct": lambda: audited_distinct("distinct", DistinctTotal(DiscreteLaplace(Fraction(2)), _TWO)),
+    "distinct-replace": lambda: audited_distinct(
+        "distinct-replace", DistinctTotal(DiscreteGaussian(Fraction(9)), Sensitivity(2, adjacency="replace"))
+    ),
     "pay-what-you-get": audited_pay_what_you_get,
     "stream-live": lambda: audited_stream("stream-live", RunningHistogram(_GAUSSIAN, (4, 5), 3, _ONE)),
     "stream-sticky": lambda: audited_stream(

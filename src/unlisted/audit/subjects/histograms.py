@@ -7,9 +7,15 @@ from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import Any
 
-from unlisted.audit.laws.histograms import Histogram, threshold_histogram_law, top_histogram_law, top_k_law
+from unlisted.audit.laws.histograms import (
+    Histogram,
+    threshold_histogram_law,
+    top_histogram_law,
+    top_k_law,
+    truncated_histogram_law,
+)
 from unlisted.audit.laws.streams import running_histogram_law
-from unlisted.audit.subject import BOTTOM, Pair, Subject
+from unlisted.audit.subject import BOTTOM, OpenBits, Pair, Subject
 from unlisted.audit.subjects import batches
 from unlisted.audit.subjects.neighbours import (
     all_pairs,
@@ -19,11 +25,13 @@ from unlisted.audit.subjects.neighbours import (
     tied_at_the_cut,
 )
 from unlisted.counts.bounded_counts import BoundedCounts
-from unlisted.mechanisms.continual.binary_histogram import RunningHistogram
+from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
 from unlisted.mechanisms.mechanism import Answer
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.mechanisms.top_histogram import TopHistogram
 from unlisted.mechanisms.top_k import TopK
+from unlisted.mechanisms.truncated_laplace import TruncatedHistogram
+from unlisted.noise.bits import fresh_bits
 from unlisted.privacy.sensitivity import Sensitivity
 
 Pairs = Callable[[], Iterable[Pair]]
@@ -37,6 +45,19 @@ def histogram_subject(name: str, mechanism: ThresholdHistogram, pairs: Pairs) ->
         return rows_of(mechanism.release(counts))
 
     law, batch = partial(threshold_histogram_law, mechanism), batches.threshold_histogram_batch(mechanism)
+    return Subject(name, mechanism.guarantee(), pairs, run, law, batch)
+
+
+def truncated_subject(
+    name: str, mechanism: TruncatedHistogram, pairs: Pairs, bits: OpenBits = fresh_bits
+) -> Subject:
+    """Return a histogram whose noise ends as a subject."""
+
+    def run(histogram: Histogram) -> Hashable:
+        counts = BoundedCounts.from_dict(histogram, mechanism.sensitivity, minimum_count=mechanism.minimum_count)
+        return rows_of(mechanism.release(counts, bits()))
+
+    law, batch = partial(truncated_histogram_law, mechanism), batches.truncated_histogram_batch(mechanism, bits)
     return Subject(name, mechanism.guarantee(), pairs, run, law, batch)
 
 
@@ -87,15 +108,20 @@ def ranking_of(answer: Answer) -> Hashable:
 
 def audited_histogram(name: str, mechanism: ThresholdHistogram) -> Subject:
     """Return Algorithm 1 with all small neighbours, and those at its threshold."""
+    return histogram_subject(name, mechanism, partial(_around_a_threshold, mechanism))
+
+
+def audited_truncated(name: str, mechanism: TruncatedHistogram) -> Subject:
+    """Return a histogram whose noise ends with all small neighbours, and those at its threshold."""
+    return truncated_subject(name, mechanism, partial(_around_a_threshold, mechanism))
+
+
+def _around_a_threshold(mechanism: ThresholdHistogram | TruncatedHistogram) -> Iterable[Pair]:
     sensitivity = mechanism.sensitivity
-
-    def pairs() -> Iterable[Pair]:
-        yield from all_pairs(sensitivity, "ab", largest=2)
-        yield from fresh_labels(sensitivity, {})
-        yield from fresh_labels(sensitivity, {"a": mechanism.threshold + 1})
-        yield from at_the_threshold(sensitivity, mechanism.threshold)
-
-    return histogram_subject(name, mechanism, pairs)
+    yield from all_pairs(sensitivity, "ab", largest=2)
+    yield from fresh_labels(sensitivity, {})
+    yield from fresh_labels(sensitivity, {"a": mechanism.threshold + 1})
+    yield from at_the_threshold(sensitivity, mechanism.threshold)
 
 
 def audited_top_histogram(name: str, mechanism: TopHistogram) -> Subject:

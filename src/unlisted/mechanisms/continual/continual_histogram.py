@@ -1,6 +1,6 @@
 """What every histogram over a stream does: take in rounds, add the noise of the step, show what passes.
 
-The mechanisms differ in their noise: `binary_histogram.py` is the survey's binary tree, `correlated_histogram.py`
+The mechanisms differ in their noise: `binary/histogram.py` is the survey's binary tree, `correlated/histogram.py`
 adds noise of which much cancels. Each has its own proof.
 """
 
@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from unlisted.counts.bounded_counts import LARGEST_COUNT, BoundedCounts, add_noise
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
 from unlisted.mechanisms.continual.stream_state import StreamNoise, StreamState
 from unlisted.mechanisms.mechanism import Answer
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.keyed import NoiseKey
-from unlisted.noise.on_counts import with_escape
+from unlisted.noise.on_counts import with_failure
 from unlisted.privacy.guarantee import Guarantee
 from unlisted.privacy.numbers import whole
 from unlisted.privacy.sensitivity import Sensitivity
@@ -73,8 +74,16 @@ class ContinualHistogram(ABC):
     def price(self) -> Guarantee:
         """Return what the draws cost that a unit moves."""
 
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002 - no ranking draws here
+        """Return the μ² that the whole stream costs, at the δ of `guarantee()`; None where none is proved."""
+        return None
+
+    def full_guarantee(self) -> Guarantee:
+        """Return `guarantee()` with its μ² beside it."""
+        return replace(self.guarantee(), mu_squared=self.mu_squared())
+
     @abstractmethod
-    def escape(self) -> Fraction:
+    def failure(self) -> Fraction:
         """Bound from above the chance that a label only one unit holds is shown in any release."""
 
     @abstractmethod
@@ -104,11 +113,18 @@ class ContinualHistogram(ABC):
     @cached_property
     def _whole_stream(self) -> Guarantee:
         # Every round's answer names it, so it is computed once.
-        return with_escape(self.price(), self.escape())
+        return with_failure(self.price(), self.failure())
 
-    def start(self, key: NoiseKey) -> StreamState:
-        """Return the state before the first round."""
-        return StreamState.empty(key, self.no_noise())
+    def known_threshold_after(self, rounds: int) -> int:
+        """Return the threshold of labels that were known before the stream began: what noise alone rarely passes.
+
+        Nothing depends on it but what is worth showing: known labels need no threshold at all.
+        """
+        return min(self.noise_after(rounds).law.half_width(), self.threshold_after(rounds))
+
+    def start(self, key: NoiseKey, known: pa.Array | None = None) -> StreamState:
+        """Return the state before the first round; `known` labels are public, and all different."""
+        return StreamState.empty(key, self.no_noise(), known)
 
     def step(self, state: StreamState, counts: BoundedCounts) -> tuple[StreamState, Answer | None]:
         """Take in one round; return the state after it and what is shown, None if no release is due."""
@@ -123,6 +139,8 @@ class ContinualHistogram(ABC):
         state = state.closed()
         noisy = add_noise(state.totals, state.noise.on_counts())
         shown = noisy > self.threshold_after(state.round)
+        if state.known:
+            shown[: state.known] = noisy[: state.known] > self.known_threshold_after(state.round)
         if self.display == "sticky":
             shown |= state.shown
             state = state.with_shown(shown)

@@ -9,17 +9,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts
-from unlisted.counts.whole_numbers import to_numpy
-from unlisted.mechanisms.continual.label_table import Column, LabelTable, is_text
+from unlisted.counts.text_order import is_text
+from unlisted.mechanisms.continual.label_table import LabelTable
+from unlisted.mechanisms.continual.tag_table import Column
 from unlisted.noise.keyed import NoiseKey, Tags
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -28,8 +29,12 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 class StreamNoise(Protocol):
     """The noise of all labels of a stream. Immutable: `closed` returns the next one."""
 
-    def tags(self, key: NoiseKey, labels: pa.Array) -> Tags:
-        """Return what the noise of these labels is called by."""
+    def tags(self, key: NoiseKey, labels: pa.Array, found: Tags) -> Tags:
+        """Return what the noise of these labels is called by; `found` are the tags that they are found by."""
+        ...
+
+    def found_by(self, tags: Tags) -> Tags | None:
+        """Return the tags that labels are found by, if those of their noise tell them."""
         ...
 
     def closed(self, key: NoiseKey, tags: Tags, contents: bytes) -> Self:
@@ -65,7 +70,8 @@ class StreamNoise(Protocol):
 class StreamState:
     """The state after `round` rounds. Immutable: `after` and `closed` return the next one.
 
-    `begun` is the digest of the rounds since the last release, None right after one.
+    `begun` is the digest of the rounds since the last release, None right after one. The first `known` labels were
+    there before the first round, with totals of 0: it was public that they might come.
     """
 
     key: NoiseKey
@@ -76,12 +82,17 @@ class StreamState:
     shown: NDArray[np.bool_]
     noise: StreamNoise
     begun: bytes | None = None
+    known: int = 0
 
     @classmethod
-    def empty(cls, key: NoiseKey, noise: StreamNoise) -> StreamState:
-        """Return the state before the first round."""
-        nobody = np.zeros(0, dtype=np.int64)
-        return cls(key, 0, LabelTable(), nobody, Column(key.tags([])), nobody.astype(bool), noise)
+    def empty(cls, key: NoiseKey, noise: StreamNoise, known: pa.Array | None = None) -> StreamState:
+        """Return the state before the first round, with labels that are known."""
+        table, tags = LabelTable(key=key), key.tags([])
+        if known is not None and len(known):
+            found = table.tags(known)
+            table, tags = table.appended(known, found), noise.tags(key, known, found)
+        totals = np.zeros(len(table), dtype=np.int64)
+        return cls(key, 0, table, totals, Column(tags), totals.astype(bool), noise, known=len(table))
 
     def after(self, counts: BoundedCounts, largest: int) -> StreamState:
         """Return the state after one more round, in which counts saturate at `largest`.
@@ -89,21 +100,22 @@ class StreamState:
         Rounds saturate so that totals never do. A total that did would move by one less from some round on than
         before it: two changes to the noise's steps where one event may make only one.
         """
-        labels, numbers = in_order(counts)
-        rows = self.labels.rows_of(labels)
+        labels, numbers, digest = in_order(counts)
+        tags = self.labels.tags(labels)
+        rows = self.labels.rows_of(labels, tags)
         unknown = np.flatnonzero(rows < 0)
-        fresh = label_rules.take(labels, unknown)
+        all_new = len(unknown) == len(labels)
+        fresh, found = (labels, tags) if all_new else (label_rules.take(labels, unknown), tags[unknown])
         rows[unknown] = np.arange(len(self.labels), len(self.labels) + len(unknown))
         totals = _longer(self.totals, len(unknown))
         # Labels of a round are distinct, so no row is added to twice.
         totals[rows] += np.minimum(numbers, largest)
-        digest = digest_of(labels, numbers)
         return replace(
             self,
             round=self.round + 1,
-            labels=self.labels.appended(fresh),
+            labels=self.labels.appended(fresh, found),
             totals=totals,
-            tags=self.tags.appended(self.noise.tags(self.key, fresh)),
+            tags=self.tags.appended(self.noise.tags(self.key, fresh, found)),
             shown=_longer(self.shown, len(unknown)),
             begun=digest if self.begun is None else hashlib.sha256(b"and then:" + self.begun + digest).digest(),
         )
@@ -119,15 +131,15 @@ class StreamState:
         return replace(self, shown=shown)
 
 
-def in_order(counts: BoundedCounts) -> tuple[pa.Array, NDArray[np.int64]]:
-    """Return a round's labels and counts in the order of the labels' bytes, whatever order they came in."""
-    labels = counts.labels
-    if is_text(labels):
-        rows = to_numpy(pc.sort_indices(labels).cast(pa.int64()))
-    else:
-        names = label_rules.encode_all(labels)
-        rows = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
-    return label_rules.take(labels, rows), counts.counts[rows]
+@lru_cache(maxsize=1)
+def in_order(counts: BoundedCounts) -> tuple[pa.Array, NDArray[np.int64], bytes]:
+    """Return a round's labels and counts in the order of the labels' bytes, and a digest of both.
+
+    A round is looked at twice, to know it again and to count it.
+    """
+    rows = counts.by_label
+    labels, numbers = label_rules.take(counts.labels, rows), counts.counts[rows]
+    return labels, numbers, digest_of(labels, numbers)
 
 
 def digest_of(labels: pa.Array, counts: NDArray[np.int64]) -> bytes:

@@ -7,6 +7,7 @@ What is released is a function of a histogram that could have been released, so 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 from unlisted.counts.bounded_counts import BoundedCounts
@@ -38,6 +39,10 @@ class CountedLabels(Mechanism[BoundedCounts | CountProfile]):
     def guarantee(self) -> Guarantee:
         """Return the ceiling of what a release costs; it is also what each one costs."""
         return self.histogram.guarantee()
+
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002
+        """Return the histogram's μ²."""
+        return self.histogram.mu_squared()
 
     def release(self, counts: BoundedCounts | CountProfile, bits: Bits | None = None) -> Answer:
         """Release the histogram, and keep the labels."""

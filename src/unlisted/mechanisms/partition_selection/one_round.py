@@ -11,16 +11,16 @@ from typing import ClassVar
 from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.counts.weights import UNIT, Weighing
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.partition_selection.threshold_draws import Coins, Drawn
+from unlisted.mechanisms.partition_selection.threshold_draws import Drawn, ThresholdDraws
 from unlisted.noise.bits import Bits
-from unlisted.noise.normal import normal_about, normal_tail_bounds
+from unlisted.noise.gaussian.normal import normal_about, normal_tail_bounds
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.numbers import positive, whole
 from unlisted.privacy.rounding import any_of_up
 from unlisted.privacy.search import worst_case_up
 
 HINT_BUCKETS = 64
-"""Of labels just above a hint there are many: in finer buckets more of their coins are decided at once."""
+"""Of labels just above a hint there are many: in finer buckets more of their draws are decided at once."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class LabelRound:
         """Weigh, and draw which labels pass, in no particular order; with a hint, also which stay in play."""
         oracle.weigh(self.weighing)
         if self.hint is None:
-            return Coins(self.threshold, self._units).draw(oracle, bits)
-        return Coins(self.hint, self._units, HINT_BUCKETS).draw_above(self.threshold, oracle, bits)
+            return ThresholdDraws(self.threshold, self._units).draw(oracle, bits)
+        return ThresholdDraws(self.hint, self._units, HINT_BUCKETS).draw_above(self.threshold, oracle, bits)
 
     @cached_property
     def _units(self) -> Fraction:
@@ -70,14 +70,14 @@ class LabelRound:
         return (self.weighing.reach_squared - new * UNIT**2) / self._units
 
     @cached_property
-    def escape(self) -> Fraction:
+    def failure(self) -> Fraction:
         """Bound from above the chance that a label which only one user has is released.
 
         A user with n such labels gives each at most alone(n): few of more weight, or many of less.
         """
-        return worst_case_up(1, self.weighing.items, self._escape)
+        return worst_case_up(1, self.weighing.items, self._failure)
 
-    def _escape(self, fewest: int, most: int) -> Fraction:
+    def _failure(self, fewest: int, most: int) -> Fraction:
         """Bound from above the chance that any label passes, of a lone user with so many items."""
         gap = self.threshold - self.weighing.alone(fewest)
         return any_of_up(normal_tail_bounds(gap * gap / self._units)[1], most)

@@ -1,4 +1,4 @@
-"""Labels by a coin each, as likely to fall well as the promise allows. The proof is in optimal.md.
+"""Labels by a Bernoulli draw each, as likely to succeed as the promise allows. The proof is in optimal.md.
 
 Between a label of n users and one of n + 1 the chance to be released may grow by so much and no more. Taking all
 of it at every step gives the largest chances there are for a promise made label by label (Desfontaines, Voss,
@@ -25,6 +25,7 @@ from unlisted.mechanisms.lazy_tail import SELDOM
 from unlisted.mechanisms.mechanism import PERCENTS, Accuracy, AllCounts, Answer, Description, Mechanism
 from unlisted.noise.bernoulli import Bounds, binomial, subset
 from unlisted.noise.bits import Bits, fresh_bits
+from unlisted.noise.gaussian.gaussian_dp import mu_squared_of_epsilon_up, range_of_mu_squared_down
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.convert import rho_of_epsilon_up
 from unlisted.privacy.encoding import Notation
@@ -59,7 +60,9 @@ class OptimalLabels(Mechanism[BoundedCounts | CountProfile]):
 
     def __post_init__(self) -> None:
         if self.sensitivity.count != 1:
-            raise InvalidArgumentError("count", self.sensitivity.count, "1", "A coin for each label counts users.")
+            raise InvalidArgumentError(
+                "count", self.sensitivity.count, "1", "Optimal selection counts users, not rows."
+            )
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
         object.__setattr__(self, "delta", positive("delta", self.delta))
         if self.delta >= 1:
@@ -79,7 +82,7 @@ class OptimalLabels(Mechanism[BoundedCounts | CountProfile]):
         epsilon = budget.epsilon
         if epsilon is None:
             coordinates = _coordinates(sensitivity)
-            epsilon = coordinates * _epsilon_of_rho((budget.rho or 0) / Fraction(coordinates))
+            epsilon = coordinates * _epsilon_of(budget, coordinates)
         found = cls(epsilon, budget.delta, sensitivity)
         return Calibrated(found, f"{found.even} users have an even chance, {found.certain} are certain")
 
@@ -105,6 +108,10 @@ class OptimalLabels(Mechanism[BoundedCounts | CountProfile]):
         """Return the ceiling of what a release costs; it is also what each one costs."""
         rho = _coordinates(self.sensitivity) * rho_of_epsilon_up(self.one_epsilon)
         return Guarantee(rho, self.delta, EpsilonDelta(self.epsilon, self.delta))
+
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:  # noqa: ARG002
+        """Return the μ² of labels each of which is (ε₁, δ₁)-DP."""
+        return _coordinates(self.sensitivity) * mu_squared_of_epsilon_up(self.one_epsilon)
 
     def chance(self, users: int) -> Fraction:
         """Return the exact chance that a label of so many users is released."""
@@ -146,12 +153,12 @@ class OptimalLabels(Mechanism[BoundedCounts | CountProfile]):
         return tuple(chances)
 
     def release(self, counts: BoundedCounts | CountProfile, bits: Bits | None = None) -> Answer:
-        """Flip the coins of all labels, and release those that fell well."""
+        """Make the Bernoulli draws of all labels, and release those that succeeded."""
         bits = bits or fresh_bits()
         listed = counts.large if isinstance(counts, CountProfile) else counts
         listed.require(self.sensitivity, 1)
         if listed.fetched is not None or (isinstance(counts, CountProfile) and counts.fetched is not None):
-            raise InvalidCountsError("A coin for each label needs all counts, not the largest ones only.")
+            raise InvalidCountsError("Optimal selection needs all counts, not only the largest.")
         passed = self._listed(listed.counts, bits)
         if isinstance(counts, CountProfile):
             found = counts.named(passed, *self._unnamed(counts.small, bits))
@@ -166,8 +173,8 @@ class OptimalLabels(Mechanism[BoundedCounts | CountProfile]):
 
     def describe(self) -> Description:
         """Return its name and, for a threshold, the count at which the probability is about one half."""
-        title = "labels by a coin each (optimal partition selection)"
-        return Description("optimal_labels", title, self.even, "none: a coin for each label")
+        title = "labels by a Bernoulli draw each (optimal partition selection)"
+        return Description("optimal_labels", title, self.even, "none: a Bernoulli draw for each label")
 
     def _listed(self, counts: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
         """Return the positions of the labels that are released, of those with these counts."""
@@ -192,9 +199,9 @@ class OptimalLabels(Mechanism[BoundedCounts | CountProfile]):
         """Return which of some labels of equally many users are released."""
         if users >= self.certain:
             return np.arange(labels)
-        return subset(labels, binomial(labels, self._coin(users), bits), bits)
+        return subset(labels, binomial(labels, self._bounds_of(users), bits), bits)
 
-    def _coin(self, users: int) -> Bounds:
+    def _bounds_of(self, users: int) -> Bounds:
         chance, fine = self._chances[users], self._bits
 
         def bounds(precision: int) -> tuple[int, int]:
@@ -206,6 +213,14 @@ class OptimalLabels(Mechanism[BoundedCounts | CountProfile]):
 def _coordinates(sensitivity: Sensitivity) -> int:
     """Return the most labels that differ between neighbours, each by one user."""
     return sensitivity.sides * sensitivity.require_items("A selection of labels")
+
+
+def _epsilon_of(budget: Budget, coordinates: int) -> Fraction:
+    """Return about the largest ε of one label inside a budget that is said in what adds up."""
+    if budget.mu_squared is not None:
+        # (ε, δ)-DP is priced as a draw of range 2ε.
+        return round_down(range_of_mu_squared_down(budget.mu_squared / coordinates) / 2, _EPSILON_DIGITS)
+    return _epsilon_of_rho((budget.rho or 0) / Fraction(coordinates))
 
 
 def _epsilon_of_rho(rho: Fraction) -> Fraction:

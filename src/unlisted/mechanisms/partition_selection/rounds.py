@@ -8,6 +8,7 @@ round may also give hints: labels that it finds too light are left out of later 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,10 +19,18 @@ import pyarrow as pa
 from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.counts.weights import UNIT, full_weight
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.mechanism import Accuracy, Answer, Chance, Description, Mechanism, Weights, all_needed
+from unlisted.mechanisms.mechanism import (
+    Accuracy,
+    Answer,
+    Chance,
+    Description,
+    Mechanism,
+    Weights,
+    all_needed,
+)
 from unlisted.mechanisms.partition_selection.one_round import LabelRound
 from unlisted.noise.bits import Bits, fresh_bits
-from unlisted.noise.normal import normal_delta_up
+from unlisted.noise.gaussian.normal import normal_delta_up
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import EpsilonDelta, Guarantee
 from unlisted.privacy.rounding import log_down, log_up
@@ -30,6 +39,9 @@ from unlisted.privacy.sensitivity import Sensitivity
 
 _PARTS = 256
 """How finely the part of a user's labels that is new is looked at."""
+
+SPOKEN_OF = (1, 10, 100)
+"""Users of so many items are those that a plan speaks of."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,7 @@ class LabelSelection(Mechanism[WeightOracle]):
         if not self.rounds:
             raise InvalidArgumentError("rounds", self.rounds, "one round or more")
         if len(self.rounds) > 1 and any(one.weighing.rerouting for one in self.rounds):
-            raise InvalidArgumentError("rounds", len(self.rounds), "one round where weight is given back")
+            raise InvalidArgumentError("rounds", len(self.rounds), "one round where weight is rerouted")
         if len({one.weighing.adjacency for one in self.rounds}) > 1:
             raise InvalidArgumentError("rounds", len(self.rounds), "rounds that all protect the same neighbours")
         if self.last.hint is not None:
@@ -68,11 +80,11 @@ class LabelSelection(Mechanism[WeightOracle]):
         """Return who is protected."""
         return Sensitivity(self.last.weighing.items, 1, self.last.weighing.adjacency)
 
-    def escape(self) -> Fraction:
+    def failure(self) -> Fraction:
         """Bound from above the chance that a label which only one user has is released in any round."""
         # With hints, labels that nobody has must stay hidden as well, those of whoever is not there (replace).
         times = self.protects().sides if self.gives_hints else 1
-        return min(Fraction(1), times * sum((one.escape for one in self.rounds), Fraction(0)))
+        return min(Fraction(1), times * sum((one.failure for one in self.rounds), Fraction(0)))
 
     @property
     def gives_hints(self) -> bool:
@@ -81,15 +93,14 @@ class LabelSelection(Mechanism[WeightOracle]):
 
     def delta_at(self, epsilon: Fraction) -> Fraction:
         """Bound from above the δ of the whole at ε."""
-        escape = self.escape()
-        if escape == 1:
+        failure = self.failure()
+        if failure == 1:
             return Fraction(1)
-        lowered = epsilon + log_down(1 - escape)
+        lowered = epsilon + log_down(1 - failure)
         if len(self.rounds) > 1:
-            moved = sum((one.mu_squared for one in self.rounds), Fraction(0))
-            return min(Fraction(1), escape + normal_delta_up(moved, lowered))
+            return min(Fraction(1), failure + normal_delta_up(self.mu_squared(), lowered))
         # Of a user's labels a part is new, and the rest moves: the worst part, not the sum of two worst cases.
-        all_new = log_up(1 / (1 - escape))
+        all_new = log_up(1 / (1 - failure))
 
         def bound(least: int, most: int) -> Fraction:
             moved = self.last.mu_squared_beside(Fraction(least, _PARTS))
@@ -103,11 +114,14 @@ class LabelSelection(Mechanism[WeightOracle]):
 
     @cached_property
     def _guarantee(self) -> Guarantee:
-        rho = sum((one.mu_squared for one in self.rounds), Fraction(0)) / 2
-        promised = Guarantee(rho, self.escape())
+        promised = Guarantee(self.mu_squared() / 2, self.failure())
         if self.at_epsilon is None:
             return promised
         return replace(promised, direct=EpsilonDelta(self.at_epsilon, self.delta_at(self.at_epsilon)))
+
+    def mu_squared(self, draws: int | None = None) -> Fraction:  # noqa: ARG002
+        """Return how far one user moves the weights of all rounds, in standard deviations, squared."""
+        return sum((one.mu_squared for one in self.rounds), Fraction(0))
 
     def draw(self, oracle: WeightOracle, bits: Bits) -> pa.Array:
         """Draw round by round, and leave out of each what came out before; the last is taken out too."""
@@ -144,14 +158,24 @@ class LabelSelection(Mechanism[WeightOracle]):
         return chance
 
     def accuracy(self) -> Accuracy:
-        """Return how good the answer will be, for users of as many items as allowed and for users of one."""
-        chance = self.chance_of_users(self.last.weighing.items)
+        """Return how good the answer will be, for users of as many items as allowed, of one, and in between."""
+        most = self.last.weighing.items
+        chance = self.chance_of_users(most)
         return Accuracy(
-            all_needed(chance), None, above_cut=False, chance=chance, at_best=all_needed(self.chance_of_users(1))
+            all_needed(chance),
+            None,
+            above_cut=False,
+            chance=chance,
+            at_best=all_needed(self.chance_of_users(1)),
+            between={n: all_needed(self.chance_of_users(n)) for n in SPOKEN_OF[1:] if n < most},
         )
 
+    def parts_of_rho(self) -> dict[str, Fraction]:
+        """Return what each round costs, by what a plan calls it."""
+        return {f"round {place}": one.mu_squared / 2 for place, one in enumerate(self.rounds, 1)}
+
     def describe(self) -> Description:
-        """Return its name, the threshold of the last round, and the noise."""
+        """Return its name, the threshold of the last round, the noise, and the rounds' shares of ρ."""
         name, title = "weighted_labels", "weighted labels"
         if len(self.rounds) > 1:
             name, title = "label_rounds", f"weighted labels in {len(self.rounds)} rounds (DP-SIPS)"
@@ -160,4 +184,11 @@ class LabelSelection(Mechanism[WeightOracle]):
         elif self.last.weighing.rerouting is not None:
             name, title = "adaptive_labels", "weighted labels, weight given back (MaxAdaptiveDegree)"
         noise = f"normal on weights, scale {math.sqrt(self.last.variance):.6g}"
-        return Description(name, title, Fraction(self.last.threshold, UNIT), noise)
+        shares = shares_of(self.parts_of_rho())
+        return Description(name, title, Fraction(self.last.threshold, UNIT), noise, shares=shares)
+
+
+def shares_of(parts: Mapping[str, Fraction]) -> dict[str, float]:
+    """Return the part of the whole that each step gets, for display; of a single step there is nothing to say."""
+    total = sum(parts.values(), Fraction(0))
+    return {name: round(float(part / total), 4) for name, part in parts.items()} if len(parts) > 1 else {}

@@ -18,10 +18,9 @@ from unlisted.errors import InvalidArgumentError
 from unlisted.mechanisms.mechanism import Mechanism
 from unlisted.mechanisms.partition_selection.one_round import LabelRound
 from unlisted.mechanisms.partition_selection.rounds import LabelSelection
-from unlisted.noise.normal import normal_about, normal_delta_about
+from unlisted.noise.gaussian.normal import normal_about, normal_delta_about
 from unlisted.privacy.calibrate import Calibrated
-from unlisted.privacy.convert import delta_cks_up
-from unlisted.privacy.guarantee import Budget
+from unlisted.privacy.guarantee import Budget, Guarantee
 from unlisted.privacy.rounding import round_up
 from unlisted.privacy.search import lowest_point
 
@@ -36,6 +35,8 @@ ROUNDS: dict[Method, tuple[Fraction, ...]] = {
     "hints": (Fraction(2, 100), Fraction(20, 100), Fraction(78, 100)),
 }
 """The parts of ρ, and of δ, that the rounds of each method get. `bench/utility/labels.py` compares others."""
+
+_AMOUNTS = ("epsilon", "rho", "mu_squared")
 
 HINTED_ROUND = 1
 """With hints, the round, from 0, that gives them. The first is too noisy to say what is light."""
@@ -73,11 +74,10 @@ def labels_for_budget(
     require_delta(budget)
     search, at_epsilon = RoundsSearch(budget, weighing, method, one_shot), budget.epsilon if one_shot else None
     selection = search.proved(search.best_exponent(), lambda rounds, _: replace(rounds, at_epsilon=at_epsilon))
-    way = "by its exact δ" if one_shot else "by ρ converted"
+    way = "by its exact δ" if one_shot and budget.epsilon is not None else search.way
     shown = f"{float(round_up(Fraction(selection.last.threshold, UNIT), 6)):.6g}"
     rounds = f" in the last of {len(selection.rounds)} rounds" if len(selection.rounds) > 1 else ""
-    reason = f"threshold {shown}{rounds}, {way if budget.epsilon is not None else 'by ρ'}"
-    return Calibrated(selection, reason)
+    return Calibrated(selection, f"threshold {shown}{rounds}, {way}")
 
 
 def require_delta(budget: Budget) -> None:
@@ -100,6 +100,13 @@ class RoundsSearch:
     labels_share: Fraction = Fraction(1)
 
     @property
+    def way(self) -> str:
+        """By what the noise was found, unless it was by an exact δ."""
+        if self.budget.epsilon is not None:
+            return f"by {self.budget.accounting.symbol} converted"
+        return "by ρ" if self.budget.rho is not None else "by μ²"
+
+    @property
     def _shares(self) -> Sequence[Fraction]:
         return ROUNDS[self.method]
 
@@ -107,6 +114,8 @@ class RoundsSearch:
         """Return about the exponent of two of the variance with the lowest last threshold."""
         if self.budget.rho is not None:
             return math.log2(self._reach_squared / (2 * self.budget.rho))
+        if self.budget.mu_squared is not None:
+            return math.log2(self._reach_squared / self.budget.mu_squared)
         low = self._least_exponent()
         return lowest_point(lambda y: self._thresholds(y)[-1], low, low + 2, _STEPS)
 
@@ -119,12 +128,27 @@ class RoundsSearch:
         # Without room for a single label to escape there is no threshold that would be high enough.
         attempts = _HAIRS if math.isfinite(max(thresholds)) else 0
         for _ in range(attempts):
+            if self.budget.mu_squared is not None:
+                # Whole-number noise has a little more μ² than normal noise of its variance.
+                exponent, thresholds = exponent + float(hair), self._thresholds(exponent + float(hair))
             selection = self._built(exponent, [Fraction(one) * (1 + hair) for one in thresholds])
             found = build(selection, Fraction(2.0**exponent))
-            if self.budget.allows(found.guarantee()):
+            if self.budget.allows(self._guaranteed(found)):
                 return found
             hair *= 3
         raise InvalidArgumentError("budget", "this one", "one whose noise can be found: a larger ε, ρ or δ")
+
+    def _guaranteed(self, found: Mechanism[Any]) -> Guarantee:
+        """Return the full guarantee, or say in the budget's own words that too little noise is left for one."""
+        try:
+            return found.full_guarantee()
+        except InvalidArgumentError as refused:
+            if refused.argument != "variance":
+                raise
+            name = next(one for one in _AMOUNTS if getattr(self.budget, one) is not None)
+            allowed = "small enough to leave noise that a guarantee can be proved for"
+            hint = "So large a budget protects hardly anybody: ask for less, or bound users with items_per_user."
+            raise InvalidArgumentError(name, getattr(self.budget, name), allowed, hint) from None
 
     def _built(self, exponent: float, thresholds: Sequence[Fraction]) -> LabelSelection:
         variance = 2.0**exponent
@@ -171,16 +195,22 @@ class RoundsSearch:
             return delta
         epsilon = float(self.budget.epsilon)
         if not self.one_shot:
-            return delta - float(delta_cks_up(Fraction(moved) / 2, self.budget.epsilon))
+            return delta - self._converted(moved)
         if len(self._shares) > 1 or self.weighing.adjacency == "replace":
             return delta - normal_delta_about(moved, epsilon)
         # A part of a user's labels is new and the rest moves. The whole part is free of the last step's slack.
         parts = ((part + 1) / _PARTS for part in range(_PARTS))
         return min((delta - normal_delta_about(moved * (1 - part + 1 / _PARTS), epsilon)) / part for part in parts)
 
+    def _converted(self, moved: float) -> float:
+        """Return about the δ that is left of a μ² at ε, by the conversion of the account that will pay."""
+        rho = Guarantee(Fraction(moved) / 2, Fraction(0), mu_squared=Fraction(moved))
+        accounting = self.budget.accounting
+        return float(accounting.delta_up(accounting.charge(rho)[0], self.budget.epsilon or Fraction(0)))
+
     def _thresholds(self, exponent: float) -> list[float]:
         """Return about the lowest threshold of each round."""
-        # With hints, what is not there can escape as well (`LabelSelection.escape`).
+        # With hints, what is not there can escape as well (`LabelSelection.failure`).
         hidden = 2 if self.method == "hints" and self.weighing.adjacency == "replace" else 1
         room, part = self._room(exponent) / hidden, self.labels_share
         return [

@@ -22,14 +22,15 @@ from unlisted.counts.bounded_counts import add_noise
 from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.counts.weights import MOST_LABELS, UNIT, Weighing
 from unlisted.errors import InvalidArgumentError
-from unlisted.mechanisms.mechanism import Accuracy, Answer, Description, Interval, Mechanism, Weights, all_needed
-from unlisted.mechanisms.partition_selection.rounds import LabelSelection
+from unlisted.mechanisms.groups import number_of_groups, places_in_groups
+from unlisted.mechanisms.mechanism import Accuracy, Answer, Description, Interval, Mechanism, Weights
+from unlisted.mechanisms.partition_selection.rounds import SPOKEN_OF, LabelSelection, shares_of
 from unlisted.mechanisms.partition_selection.rounds_for_budget import RoundsSearch, require_delta
 from unlisted.mechanisms.partition_selection.user_sizes import SizesOfUsers, by_class, size_ends, weights_of_sizes
 from unlisted.noise.bits import Bits, fresh_bits
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
-from unlisted.noise.gaussian_dp import mu_squared_of_gaussian_counts_up
-from unlisted.noise.normal import normal_delta_up
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.gaussian_dp import mu_squared_of_gaussian_counts_up
+from unlisted.noise.gaussian.normal import normal_delta_up
 from unlisted.privacy.calibrate import Calibrated
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
@@ -46,9 +47,6 @@ COUNTS_SHARE = 1 - LABELS_SHARE - SIZES_SHARE
 """The parts of ρ that find the labels, look at how many of them users have, and count."""
 
 _DIGITS = 9
-
-SPOKEN_OF = (1, 10, 100)
-"""Users of so many items are those that a plan speaks of."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +94,10 @@ class FindThenCount(Mechanism[WeightOracle]):
         search = RoundsSearch(budget, weighing, "hints", one_shot, LABELS_SHARE)
         found = search.proved(search.best_exponent(), build)
         threshold = f"{float(round_up(Fraction(found.selection.last.threshold, UNIT), 6)):.6g}"
-        way = "by ρ" if budget.epsilon is None else "by its exact δ" if one_shot else "by ρ converted"
-        labels, sizes, counts = (f"{float(share):.0%}" for share in (LABELS_SHARE, SIZES_SHARE, COUNTS_SHARE))
-        shares = f"{labels} of ρ finds labels, {sizes} says how many of them users have, {counts} counts"
-        return Calibrated(found, f"{shares}; threshold {threshold} in the last of 3 rounds, {way}")
+        way = "by its exact δ" if one_shot and budget.epsilon is not None else search.way
+        return Calibrated(
+            found, f"threshold {threshold} in the last of {len(found.selection.rounds)} rounds, {way}"
+        )
 
     def needs(self) -> Weights:
         """Return that labels are to be weighed."""
@@ -124,22 +122,22 @@ class FindThenCount(Mechanism[WeightOracle]):
         """What the counts cost: a user moves them by a vector of squared length D1, and noise grows with D1."""
         return self.protects().sides / (2 * self.counts_variance)
 
-    def mu_squared(self) -> Fraction:
+    def mu_squared(self, draws: int | None = None) -> Fraction:  # noqa: ARG002
         """Bound from above how far one user moves everything, in standard deviations of normal noise, squared."""
         sides = self.protects().sides
-        labels = sum((one.mu_squared for one in self.selection.rounds), Fraction(0))
+        labels = self.selection.mu_squared()
         sizes = mu_squared_of_gaussian_counts_up(self.sizes_variance, sides, sides)
         # At D1 = 1 and the coarsest grain whole-number noise is farthest from normal noise.
         least = self.counts_law(1, self.grain).variance
         return labels + sizes + mu_squared_of_gaussian_counts_up(least, sides * self.grain**2, MOST_LABELS)
 
-    def delta_at(self, epsilon: Fraction) -> Fraction:
-        """Bound from above the δ of the whole at ε."""
-        escape = self.selection.escape()
-        if escape == 1:
+    def delta_at(self, epsilon: Fraction, more: Fraction = Fraction(0)) -> Fraction:
+        """Bound from above the δ of the whole at ε, and of what follows it with a μ² of `more`."""
+        failure = self.selection.failure()
+        if failure == 1:
             return Fraction(1)
-        lowered = epsilon + log_down(1 - escape)
-        return min(Fraction(1), escape + normal_delta_up(self.mu_squared(), lowered))
+        lowered = epsilon + log_down(1 - failure)
+        return min(Fraction(1), failure + normal_delta_up(self.mu_squared() + more, lowered))
 
     def guarantee(self) -> Guarantee:
         """Return the ceiling of what a release costs; it is also what each one costs."""
@@ -184,23 +182,25 @@ class FindThenCount(Mechanism[WeightOracle]):
 
         How wide intervals are depends on the D1 that is chosen: `half_width` is for the largest one spoken of.
         """
-        most = self.selection.last.weighing.items
-        between = {n: all_needed(self.selection.chance_of_users(n)) for n in SPOKEN_OF[1:] if n < most}
-        widths = {n: self._half_width(n) for n in SPOKEN_OF}
-        found = self.selection.accuracy()
-        return replace(found, half_width=widths[SPOKEN_OF[-1]], between=between, half_widths=widths)
+        widths = {n: self.half_width_of(n) for n in SPOKEN_OF}
+        return replace(self.selection.accuracy(), half_width=widths[SPOKEN_OF[-1]], half_widths=widths)
 
-    def _half_width(self, in_full: int) -> int:
+    def half_width_of(self, in_full: int, confidence: float = 0.95) -> int:
         """Return half the width of an interval of a count, which was rounded to whole users."""
-        half = self.counts_law(in_full, self.grain).half_width()
+        half = self.counts_law(in_full, self.grain).half_width(confidence)
         return -(-(2 * half + self.grain) // (2 * self.grain))
 
     def intervals(self, answer: Answer) -> Interval | None:
         """Return intervals of the scaled counts, whose noise had no part in what is shown."""
         if answer.counts is None:
             return None
-        half = self._half_width(answer.extras["items_in_full"])
+        half = self.half_width_of(answer.extras["items_in_full"])
         return np.maximum(answer.counts - half, 0), np.maximum(answer.counts + half, 0)
+
+    @property
+    def steps(self) -> dict[str, Fraction]:
+        """What each step costs of ρ, by its name."""
+        return {**self.selection.parts_of_rho(), "choice of D1": self.sizes_rho, "counts": self.counts_rho}
 
     def describe(self) -> Description:
         """Return its name, the threshold of the labels, the noise of all three steps, and their shares of ρ."""
@@ -221,6 +221,7 @@ class FindThenCount(Mechanism[WeightOracle]):
                 "shares_of_rho": {name: round(float(part / total), 4) for name, part in parts.items()},
                 "shares_of_rounds": [round(float(one.mu_squared / 2 / total), 4) for one in self.selection.rounds],
             },
+            shares=shares_of(self.steps),
         )
 
 
@@ -228,10 +229,13 @@ class FindThenCount(Mechanism[WeightOracle]):
 class FoundTop(Mechanism[WeightOracle]):
     """Release the first k of the labels that were found, by noisy count; with `counts`, their counts too.
 
+    With `groups` it is the first k of each group, which a label's first column names: of so many that are listed,
+    or with 0 of those that are found.
+
     Guarantees: those of `found`, of whose answer this is a part. Edge cases: fewer labels than k, fewer rows.
     """
 
-    notation: ClassVar = Notation("FoundTop", ("found", "k", "counts"))
+    notation: ClassVar = Notation("FoundTop", ("found", "k", "counts"), later={"groups": None})
     ranks: ClassVar = True
     complete: ClassVar = None
     counts_are_bounded: ClassVar = False
@@ -239,9 +243,12 @@ class FoundTop(Mechanism[WeightOracle]):
     found: FindThenCount
     k: int
     counts: bool = False
+    groups: int | None = None
 
     def __post_init__(self) -> None:
         whole("k", self.k)
+        if self.groups is not None:
+            whole("groups", self.groups, at_least=0)
 
     def needs(self) -> Weights:
         """Return that labels are to be weighed."""
@@ -255,14 +262,21 @@ class FoundTop(Mechanism[WeightOracle]):
         """Return the ceiling of what a release costs; it is also what each one costs."""
         return self.found.guarantee()
 
+    def mu_squared(self, draws: int | None = None) -> Fraction:  # noqa: ARG002
+        """Return the μ² of all that is found and counted: the cut costs nothing, and saves nothing."""
+        return self.found.mu_squared()
+
     def release(self, oracle: WeightOracle, bits: Bits | None = None) -> Answer:
         """Find and count, and keep the first k; `stopped` says that there were fewer."""
         answer = self.found.release(oracle, bits)
-        first, stopped = np.arange(min(self.k, len(answer))), len(answer) < self.k
-        labels = label_rules.take(answer.labels, first)
+        first, wanted = np.arange(min(self.k, len(answer))), self.k
+        if self.groups is not None:
+            first = np.flatnonzero(places_in_groups(answer.labels) < self.k)
+            wanted *= max(1, self.groups or number_of_groups(answer.labels))
+        labels, stopped = label_rules.take(answer.labels, first), len(first) < wanted
         if not self.counts or answer.counts is None:
             return Answer(labels, None, answer.spent, stopped)
-        return Answer(labels, answer.counts[: self.k], answer.spent, stopped, extras=answer.extras)
+        return Answer(labels, answer.counts[first], answer.spent, stopped, extras=answer.extras)
 
     def accuracy(self) -> Accuracy:
         """Return how good the answer will be: whether a label is found, and how far off its count is."""
@@ -288,11 +302,14 @@ def _said(sizes: SizesOfUsers, in_full: int) -> dict[str, object]:
     """Return what was released beside the counts, and what follows from it for them, as plain values."""
     classes = zip(sizes.classes, sizes.users, strict=True)
     labels = sizes.ends[-1] if sizes.ends else 1
+    least, most = sizes.hidden_between(in_full)
+    of_any = math.ceil(sizes.hidden_at_most(in_full))
     return {
         "items_in_full": in_full,
         "user_sizes": [{"from": first, "to": last, "users": users} for (first, last), users in classes],
         "hidden_on_average": max(0, round(sizes.hidden(in_full) / labels)),
-        "hidden_at_most": math.ceil(sizes.hidden_at_most(in_full)),
+        "hidden_on_average_between": [math.floor(least / labels), min(of_any, math.ceil(most / labels))],
+        "hidden_at_most": of_any,
     }
 
 

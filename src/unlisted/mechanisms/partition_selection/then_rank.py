@@ -15,20 +15,22 @@ from unlisted.counts.bounded_counts import add_noise
 from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.counts.weights import Weighing
 from unlisted.mechanisms.mechanism import Accuracy, Answer, Description, Interval, Mechanism, Weights
-from unlisted.mechanisms.partition_selection.rounds import LabelSelection
+from unlisted.mechanisms.partition_selection.rounds import LabelSelection, shares_of
 from unlisted.mechanisms.partition_selection.rounds_for_budget import labels_for_budget
 from unlisted.noise.bits import Bits, fresh_bits
-from unlisted.noise.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.accounting import GAUSSIAN
+from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
+from unlisted.noise.gaussian.gaussian_dp import mu_squared_of_range_up
 from unlisted.noise.gumbel import first_in_race
 from unlisted.noise.intervals import plain
 from unlisted.noise.law import Law
-from unlisted.noise.on_counts import noise_price
+from unlisted.noise.on_counts import noise_mu_squared, noise_price
+from unlisted.privacy.accounting import ZCDP
 from unlisted.privacy.calibrate import Calibrated
-from unlisted.privacy.convert import rho_cks_down
 from unlisted.privacy.encoding import Notation
 from unlisted.privacy.guarantee import Budget, EpsilonDelta, Guarantee
 from unlisted.privacy.numbers import positive, whole
-from unlisted.privacy.rounding import round_down, round_up, sqrt_down
+from unlisted.privacy.rounding import round_down, round_up
 from unlisted.privacy.sensitivity import Sensitivity
 
 LABELS_SHARE = Fraction(1, 2)
@@ -65,23 +67,28 @@ class LabelRanking(Mechanism[WeightOracle]):
     def for_budget(
         cls, budget: Budget, weighing: Weighing, k: int, *, counts: bool = False
     ) -> Calibrated[LabelRanking]:
-        """Return the ranking inside a budget: a part of ρ finds the labels, the rest draws among them.
+        """Return the ranking inside a budget: a part of ρ or μ² finds the labels, the rest draws among them.
 
-        δ is halved between the labels' threshold and the conversion of ρ to ε; no share does noticeably better.
+        δ is halved between the labels' threshold and the conversion to ε; no share does noticeably better.
         """
-        rho, delta = budget.rho, budget.delta
-        if rho is None:
+        accounting, delta = budget.accounting, budget.delta
+        if budget.epsilon is not None:
             delta = budget.delta / 2
-            rho = rho_cks_down(budget.epsilon or 0, delta)
-        labels = labels_for_budget(Budget(rho=rho * LABELS_SHARE, delta=delta), weighing, "weighted")
-        left = rho * (1 - LABELS_SHARE)
+            loss = accounting.loss_down(budget.epsilon, delta)
+        elif budget.rho is not None:
+            accounting, loss = ZCDP, budget.rho
+        else:
+            accounting, loss = GAUSSIAN, budget.mu_squared or Fraction(0)
+        part = Budget.of_loss(accounting, loss * LABELS_SHARE, delta)
+        labels = labels_for_budget(part, weighing, "weighted")
+        left = loss * (1 - LABELS_SHARE)
         law = None
         if counts:
-            law = DiscreteGaussian(round_up(k / (2 * left * _COUNTS_SHARE), _DIGITS))
+            law = DiscreteGaussian(round_up(accounting.variance_up(k, k, left * _COUNTS_SHARE), _DIGITS))
             left *= 1 - _COUNTS_SHARE
         sides = 1 if weighing.adjacency == "add_remove" else 2
-        epsilon = round_down(sqrt_down(8 * left / (k * sides**2)), _DIGITS)
-        reason = f"a {float(LABELS_SHARE):.0%} share of ρ for the labels, {labels.reason}"
+        epsilon = round_down(accounting.range_down(left / k) / sides, _DIGITS)
+        reason = f"a {float(LABELS_SHARE):.0%} share of {accounting.symbol} for the labels, {labels.reason}"
         return Calibrated(cls(labels.mechanism, k, epsilon, law), reason)
 
     def needs(self) -> Weights:
@@ -105,6 +112,14 @@ class LabelRanking(Mechanism[WeightOracle]):
         """Return what the winners' counts cost, if they are released: a user may be in all of them."""
         return Guarantee.nothing() if self.counts_law is None else noise_price(self.counts_law, self.k, 1)
 
+    def mu_squared(self, draws: int | None = None) -> Fraction | None:
+        """Return the μ² of labels, of so many draws or of all, and of the winners' counts."""
+        law = self.counts_law
+        counts = Fraction(0) if law is None else noise_mu_squared(law, self.k, 1)
+        drawn = self.k if draws is None else draws
+        each = mu_squared_of_range_up(self._sides * self.epsilon)
+        return None if counts is None else self.selection.mu_squared() + drawn * each + counts
+
     def guarantee(self) -> Guarantee:
         """Return the ceiling: all draws made."""
         return self._cost_of(self.k)
@@ -122,7 +137,8 @@ class LabelRanking(Mechanism[WeightOracle]):
         if self.counts_law is not None:
             noisy = add_noise(counts.counts[order], self.counts_law.sample(len(order), bits))
         labels = label_rules.take(counts.labels, order)
-        return Answer(labels, noisy, self._cost_of(len(order)), stopped=len(order) < self.k)
+        draws = len(order)
+        return Answer(labels, noisy, self._cost_of(draws), stopped=draws < self.k, draws=draws)
 
     def accuracy(self) -> Accuracy:
         """Return how good the answer will be: whether a label is found, and how far off its count is."""
@@ -136,8 +152,10 @@ class LabelRanking(Mechanism[WeightOracle]):
         return plain(self.counts_law, answer.counts)
 
     def describe(self) -> Description:
-        """Return its name, the threshold of the labels, and the noise of labels, ranking and counts."""
+        """Return its name, the threshold of the labels, and the noise and shares of labels, ranking and counts."""
         found = self.selection.describe()
+        parts = {"labels": self.selection.guarantee().rho, "ranking": self.k * self.draw_price().rho}
+        parts |= {} if self.counts_law is None else {"counts": self.counts_price().rho}
         noise = f"{found.noise}; Gumbel, scale {float(1 / self.epsilon):.6g}"
         return replace(
             found,
@@ -145,4 +163,5 @@ class LabelRanking(Mechanism[WeightOracle]):
             title=f"labels first, then a ranking of them; {found.title}",
             noise=noise if self.counts_law is None else f"{noise}; counts: {self.counts_law}",
             parameters={"k": self.k},
+            shares=shares_of(parts),
         )

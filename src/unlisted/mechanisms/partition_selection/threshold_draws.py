@@ -1,10 +1,10 @@
 """Who passes: labels whose weight plus normal noise is above a threshold, with no noise drawn and few labels seen.
 
-The answer is one bit a label, so the noise is not drawn: a coin of exactly its chance is flipped instead
+The answer is one bit a label, so the noise is not drawn: a Bernoulli draw of exactly its chance is made instead
 (`normal.py`). Nor is every label looked at. In a bucket of n labels, the number that would pass if each had
 the largest weight of the bucket is binomial, and which ones is a uniform subset. A label of that subset passes
 with the chance its own weight has, given that the largest would have passed: the product of the two is its own
-chance, and labels are independent of each other as before. So the answer has the law of n coins, one for each.
+chance, and labels are independent of each other as before. So the answer has the law of n draws, one for each.
 
 *Hints.* With a second, lower mark a label is in one of three categories: up to the mark, above it, above the
 threshold too. Who is above the mark is drawn as above; of these a label is above the threshold with the chance of
@@ -29,7 +29,7 @@ from unlisted.counts.weight_oracle import WeightOracle
 from unlisted.errors import ChargedFailureError
 from unlisted.noise.bernoulli import Bounds, binomial, decide, ratio, subset
 from unlisted.noise.bits import Bits
-from unlisted.noise.normal import tail_chance
+from unlisted.noise.gaussian.normal import tail_chance
 
 _BUCKETS_A_DEVIATION = 16
 _BEYOND = 12
@@ -55,8 +55,8 @@ class Drawn(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Coins:
-    """The coins of labels, by what they weigh."""
+class ThresholdDraws:
+    """The Bernoulli draws of labels, by what they weigh."""
 
     threshold: int
     variance: Fraction
@@ -120,7 +120,7 @@ class Coins:
         return np.concatenate(buckets), np.concatenate(ranks)
 
     def _thinned(self, buckets: NDArray[np.int64], weights: NDArray[np.int64], bits: Bits) -> NDArray[np.bool_]:
-        """Flip for each candidate the coin that is left of its own."""
+        """Make for each candidate the Bernoulli draw that is left of its own."""
 
         def left(bucket: int, weight: int) -> Bounds:
             return ratio(self._of_weight(weight), self._of_heaviest(bucket))
@@ -130,7 +130,7 @@ class Coins:
     def _flipped(
         self, buckets: NDArray[np.int64], weights: NDArray[np.int64], chance: _ChanceOf, bits: Bits
     ) -> NDArray[np.bool_]:
-        """Flip a coin for each of these labels, whose chance in a bucket grows with the weight."""
+        """Make a Bernoulli draw for each of these labels, whose chance in a bucket grows with the weight."""
         passed = np.zeros(len(buckets), dtype=np.bool_)
         drawn = bits.words(len(buckets))
         for bucket, at in _grouped(buckets):

@@ -87,6 +87,16 @@ class SizesOfUsers:
         """Return about how many counts of users are hidden by scaling, in all labels together."""
         return _hidden(self._sizes, self.users, in_full)
 
+    def hidden_between(self, in_full: int) -> tuple[float, float]:
+        """Return between how many counts are hidden in all labels together, as far as noise and classes tell.
+
+        At least as if all users had the smallest sizes of their classes, at most as if they had the largest.
+        """
+        ends = ([size[end] for size in self.classes] for end in (0, 1))
+        least, most = (_hidden(sizes, self.users, in_full) for sizes in ends)
+        margin = 2 * self.deviation * math.hypot(*(_hidden([last], [1], in_full) for last in self.ends))
+        return max(0.0, least - margin), max(0.0, most + margin)
+
     def hidden_at_most(self, in_full: int) -> float:
         """Return about how many users at most are hidden in any one label: as if all scaled ones had it."""
         shares = [1 - min(1.0, math.sqrt(in_full / end)) for end in self.ends]

@@ -17,7 +17,11 @@ from unlisted.server.auth import Caller
 from unlisted.server.limits import RateLimit
 from unlisted.server.query_service import QueryService
 
-_BEARER = HTTPBearer(auto_error=False, scheme_name="key", description="A key from `unlisted key create`.")
+_BEARER = HTTPBearer(
+    auto_error=False,
+    scheme_name="key",
+    description="A key from `unlisted key create`, or a token of the sign-on service where one is named.",
+)
 
 
 async def require_caller(request: Request) -> Caller:
@@ -57,10 +61,10 @@ def problems_of(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 _SAID = {
-    400: "The body is no JSON.",
+    400: "The body is not JSON.",
     401: "No key, or one that is not known.",
     402: "The question does not fit into what is left. Nothing was charged.",
-    403: "The key has no account here, or is no admin's; or too many questions failed and the owner must look.",
+    403: "The key has no account here, or is not an admin's; or too many questions failed; the owner must look.",
     404: "Not there, or not for this key.",
     409: "The plan is not the one that `plan_sha256` names. Nothing was charged.",
     413: "The body is too long.",
@@ -94,12 +98,26 @@ class KeyFirst(APIRoute):
         return with_a_key
 
 
-def router_for(prefix: str, tag: str) -> APIRouter:
+class AdminFirst(KeyFirst):
+    """The same, for an admin's key."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        answer = super().get_route_handler()
+
+        async def with_an_admins_key(request: Request) -> Response:
+            service_of(request).require_admin(await require_caller(request))
+            return await answer(request)
+
+        return with_an_admins_key
+
+
+def router_for(prefix: str, tag: str, route_class: type[APIRoute] = KeyFirst) -> APIRouter:
     """Return a router for routes that need a key."""
     refusals = problems_of(401, 404, 413, 422, 429, 503)
     dependencies = [Depends(_BEARER), Depends(only_known_query)]
     return APIRouter(
-        prefix=prefix, tags=[tag], dependencies=dependencies, responses=refusals, route_class=KeyFirst
+        prefix=prefix, tags=[tag], dependencies=dependencies, responses=refusals, route_class=route_class
     )
 
 

@@ -18,10 +18,13 @@ from starlette.responses import Response
 from unlisted import __version__
 from unlisted.errors import AccessError
 from unlisted.ledger.display import balance_as_dict
+from unlisted.ledger.policy import foreseen_refusal, today
 from unlisted.ledger.rows import Page
+from unlisted.ledger.state import DatasetState
 from unlisted.query.remote_table import STAMP_HEADER
 from unlisted.release.charts import chart_bytes
 from unlisted.server.api import schemas
+from unlisted.server.api.admin import admin_router
 from unlisted.server.api.dependencies import Name, Who, caller_gone, problems_of, router_for, service_of
 from unlisted.server.api.schemas import (
     RELEASE_TYPES,
@@ -84,7 +87,9 @@ def dataset(request: Request, caller: Who, name: Name) -> Response:
 async def preview(request: Request, caller: Who, name: Name, question: Question) -> Response:
     """Say what a question would cost and how good its answer would be. No data is touched, nothing is charged."""
     planned = await _planned(request, caller, name, question)
-    return Response(planned.preview, media_type="application/json")
+    refusal = foreseen_refusal(await _state(request, caller, name), planned.charge, today())
+    preview = planned.preview if refusal is None else planned.refused(refusal)
+    return Response(preview, media_type="application/json")
 
 
 @datasets_router.post(
@@ -98,14 +103,16 @@ async def release(
     """Answer a question: the ceiling is reserved, data is touched, what was really used is settled."""
     planned = (await _planned(request, caller, name, question, is_asked=True)).named(question.plan_sha256)
     if planned is None:
-        raise AccessError(409, "The service would run another plan than the one you saw. Preview it anew.")
+        raise AccessError(409, "The service would run a different plan from the one you saw. Preview it again.")
     again: AnswerCache = request.app.state.repeats
-    accepted, version = request.headers.get("accept", ""), await _version(request, caller, name)
+    accepted, version = request.headers.get("accept", ""), (await _state(request, caller, name)).version
     asked = AnswerKey(caller.grants[name], planned.digest, idempotency_key, version, accepted)
     if (known := again.get(asked)) is not None:
         return known
     executor: Executor = request.app.state.executor
-    answer = await executor.answer(planned.plan, idempotency_key, lambda: caller_gone(request))
+    answer = await executor.answer(
+        service_of(request).asked_by(caller, planned.plan), idempotency_key, lambda: caller_gone(request)
+    )
     return again.put(asked, await run_in_threadpool(release_response, answer, accepted))
 
 
@@ -134,7 +141,7 @@ def past_release(request: Request, caller: Who, name: Name, entry: Entry) -> Res
 
 @datasets_router.get("/{name}/releases/{entry}/receipt", response_model=dict[str, Any])
 def receipt(request: Request, caller: Who, name: Name, entry: Entry) -> Response:
-    """Return a release's receipt: what was promised, to whom and how."""
+    """Return a release's receipt: the guarantee, the plan and who paid."""
     return json_response(service_of(request).release(caller, name, entry).release.receipt())
 
 
@@ -169,11 +176,11 @@ async def _planned(
     return await previews.run(caller.key, lambda: service.planned(caller, name, asked), is_asked=is_asked)
 
 
-async def _version(request: Request, caller: Caller, name: str) -> str | None:
-    """Return the version of the data; one that was read a moment ago needs no thread either."""
+async def _state(request: Request, caller: Caller, name: str) -> DatasetState:
+    """Return where a data set stands; what was read a moment ago needs no thread either."""
     service = service_of(request)
-    known = service.remembered_version(name)
-    return known[0] if known is not None else await run_in_threadpool(service.version, caller, name)
+    known = service.remembered_state(name)
+    return known if known is not None else await run_in_threadpool(service.state, caller, name)
 
 
 streams_router = router_for("/v1/streams", "streams")
@@ -236,7 +243,7 @@ _ABOUT = (
 @cache
 def api_description() -> dict[str, Any]:
     """Return the document as plain values."""
-    routes = [*datasets_router.routes, *streams_router.routes]
+    routes = [*datasets_router.routes, *streams_router.routes, *admin_router.routes]
     found = get_openapi(title="unlisted", version=__version__, description=_ABOUT, routes=routes)
     described = found["components"]["schemas"]
     described["Problem"] = schemas.Problem.model_json_schema()

@@ -18,6 +18,7 @@ from unlisted.server.planning import Asked
 from unlisted.server.query_service import DatasetView, ReleaseSummary
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.count_query import MOST_LABEL_BYTES
+from unlisted.tables.groups import MOST_LISTED
 
 Positive = (
     Annotated[StrictInt, Field(gt=0)]
@@ -25,6 +26,9 @@ Positive = (
     | Annotated[StrictStr, Field(pattern=r"^[0-9]{1,30}(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,3})?$")]
 )
 """An amount, as a number or as decimal text; a number is read as the decimal that it prints."""
+
+_SIGNED = Field(pattern=r"^-?[0-9]{1,30}(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,3})?$")
+AnyNumber = StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)] | Annotated[StrictStr, _SIGNED]
 
 Whole = Annotated[StrictInt, Field(ge=1, le=2**53)]
 Digest = Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -55,11 +59,21 @@ EXAMPLES: dict[str, Any] = {
         "delta": 1e-8,
         "items_per_user": 100,
     },
+    "by group": {
+        "question": "histogram",
+        "items": ["query"],
+        "epsilon": 1,
+        "delta": 1e-8,
+        "by": "device",
+        "groups": ["phone", "desktop"],
+    },
+    "users": {"question": "users", "epsilon": "0.1", "delta": 1e-8, "where": "device = 'phone'"},
+    "distinct": {"question": "distinct", "items": ["query"], "epsilon": 1, "delta": 1e-8, "items_per_user": 10},
 }
 
 _KINDS = (
-    "`histogram` (counts of all values), `top` (a ranking), `top-histogram` (counts of the largest values) or "
-    "`labels` (the values alone)."
+    "`histogram` (counts of all values), `top` (a ranking), `top-histogram` (counts of the largest values), "
+    "`labels` (the values alone), `users` (how many users) or `distinct` (how many different values)."
 )
 _LONGEST_WHERE, _MOST_COLUMNS = 10_000, 8
 
@@ -71,7 +85,9 @@ class _Question(BaseModel):
 
     question: Literal[tuple(KINDS)] = Field(description=_KINDS)  # type: ignore[valid-type]
     items: list[Column] = Field(
-        min_length=1, max_length=_MOST_COLUMNS, description="The columns that together name an item."
+        default_factory=list,
+        max_length=_MOST_COLUMNS,
+        description="The columns that together name an item; left out of `users`.",
     )
     plan_sha256: Digest | None = Field(None, description="From a preview: refuse to run any other plan.")
 
@@ -96,10 +112,12 @@ def _as_field(name: str, about: Option, kinds: list[str]) -> tuple[Any, Any]:
     choices = dict.fromkeys(word for kind in kinds for word in _choices(kind, name))
     shapes: dict[str, Any] = {
         "amount": Positive,
+        "number": AnyNumber,
         "whole": Whole,
         "switch": StrictBool,
         "text": Annotated[StrictStr, Field(max_length=_LONGEST_WHERE)],
         "choice": Literal[tuple(choices)] if choices else None,
+        "values": Annotated[list[StrictBool | StrictInt | StrictStr], Field(min_length=1, max_length=MOST_LISTED)],
     }
     shape = shapes[about.kind]
     if name == "fetch":
@@ -128,12 +146,13 @@ else:
 
 
 class Guarantee(BaseModel):
-    """What is promised: δ-approximate ρ-CDP, and the ε that this is at a total δ. Every number is rounded up.
+    """The guarantee: δ-approximate ρ-zCDP, and the ε that this is at a total δ. Every number is rounded up.
 
     It is the ceiling of what the mechanism may cost, whatever came out; what was charged is `spent`.
     """
 
     rho: float
+    mu_squared: float | None = Field(None, description="The μ² of Gaussian DP, where the account counts it.")
     delta: float
     epsilon: float
     at_delta: float
@@ -151,6 +170,13 @@ class PreviewBody(Preview):
     """A preview, and the name of the plan: sent along with a question, no other plan is run."""
 
     plan_sha256: str
+    refusal: str | None = Field(
+        description="Why the owner's policy would refuse it now, unless it was answered before; or null."
+    )
+    warnings: list[str] = Field(
+        description="What is allowed and protects little: a large ε, or a δ that is not small against the users "
+        "whom the owner declared."
+    )
 
 
 class Stamp(BaseModel):
@@ -163,9 +189,13 @@ class Stamp(BaseModel):
 
 
 class Spent(BaseModel):
-    """What the account was charged, rounded up: of a ranking that ended early, less than its guarantee."""
+    """What the account was charged, rounded up: of a ranking that ended early, less than its guarantee.
 
-    rho: float
+    It is `rho`, or `mu_squared` where the account counts that.
+    """
+
+    rho: float | None = None
+    mu_squared: float | None = None
     delta: float
 
 
@@ -204,9 +234,10 @@ class StreamReleaseBody(StreamBody):
 
 
 class AmountBody(BaseModel):
-    """ρ and δ as exact decimals."""
+    """What is counted, `rho` or `mu_squared`, and δ, as exact decimals."""
 
-    rho: str
+    rho: str | None = None
+    mu_squared: str | None = None
     delta: str
 
 
@@ -243,6 +274,7 @@ class DatasetBody(BaseModel):
     account: str | None = Field(description="The account that pays for this key's questions.")
     result_epsilon: str | None = Field(description="The ε of one result, if the account was opened with one.")
     question_delta: str | None = Field(description="The δ of one question, if the account was opened with one.")
+    kind: str | None = Field(description="What the account adds up: the ρ of `zcdp`, or the μ² of `gaussian` DP.")
 
 
 class FailuresBody(BaseModel):
@@ -258,6 +290,7 @@ class BalanceBody(BaseModel):
 
     account: str
     dataset: str
+    kind: str = Field(description="What is added up: the ρ of `zcdp`, or the μ² of `gaussian` DP.")
     closed: bool
     total: AmountBody
     spent: AmountBody
@@ -265,6 +298,9 @@ class BalanceBody(BaseModel):
     left: AmountBody = Field(description="What a next question may cost: the least of account, period, data set.")
     spent_epsilon: dict[str, float]
     dataset_left: AmountBody
+    more_like_last: int | None = Field(
+        description="About how many more questions like the account's last fit now; null before the first."
+    )
     failures: FailuresBody
     dataset_frozen: bool = Field(description="Whether too many questions of all accounts together have failed.")
     period: dict[str, Any] | None = None
@@ -279,7 +315,8 @@ class EntryBody(BaseModel):
     kind: str
     account: str | None
     reservation: int | None
-    rho: str
+    rho: str | None = None
+    mu_squared: str | None = None
     delta: str
     body: dict[str, Any]
 
@@ -315,13 +352,12 @@ def dataset_body(view: DatasetView) -> dict[str, Any]:
 
 def past_body(past: ReleaseSummary) -> dict[str, Any]:
     """Return a past release without its rows."""
-    rho, delta = past.cost.texts
     return {
         "entry": past.entry,
         "account": past.account,
         "time": past.time.isoformat(timespec="seconds"),
         "guarantee": past.guarantee,
-        "spent": {"rho": rho, "delta": delta},
+        "spent": past.cost.as_dict(),
         "plan": past.plan,
     }
 

@@ -2,50 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from unlisted.errors import AccessError, InvalidArgumentError
 from unlisted.ledger.declarations import shared_warning
 from unlisted.privacy.guarantee import Budget
+from unlisted.query.options import read_total
 from unlisted.server.console.budget import standing_of
-from unlisted.server.console.visits import Form, Sent, Signed, SignedIn
+from unlisted.server.console.visits import TOKEN, Form, Sent, Signed, SignedIn
 from unlisted.server.query_service import QueryService
 
 router = APIRouter()
 
+Searched = Annotated[str, Query(max_length=200)]
+NoteName = Annotated[str, Query(max_length=200)]
+
+MOST_SHOWN = 100
+"""Accounts, and keys, on one page. With more, a search finds them."""
+
 
 @router.get("/admin")
-def show(visit: Signed) -> Response:
-    """Show all accounts and keys."""
+def show(visit: Signed, q: Searched = "", note: NoteName = "") -> Response:
+    """Show accounts and keys: all, or those that a search finds."""
     visit.service.require_admin(visit.caller)
-    return _page(visit, {})
+    # A new key is said once: the note is gone when the page is loaded again.
+    said = visit.console.notes.take(visit.caller.key, note) if note else None
+    return _page(visit, q.strip(), said or {})
 
 
 @router.post("/admin/{verb}")
 def change(visit: Signed, verb: str, sent: Sent) -> Response:
-    """Do one of the things that an admin may do, and show what is so now."""
+    """Do one of the things that an admin may do, and go to the page that shows what is so now."""
     visit.service.require_admin(visit.caller)
     if verb not in VERBS:
         raise AccessError(404, "There is no such page.")
     try:
-        said = VERBS[verb](visit.service, sent)
+        said: dict[str, Any] = dict(VERBS[verb](visit.service.on_behalf_of(visit.caller), sent))
+        visit.service.forget()
     except InvalidArgumentError as refused:
-        return _page(visit, {"refused": str(refused)}, 422)
-    visit.service.forget_callers()
-    return _page(visit, said)
+        # What was filled in comes back with what is wrong with it.
+        fields = {name: value for name, value in sent.fields if name != TOKEN}
+        said = {"refused": str(refused), "verb": verb, "fields": fields}
+    return visit.go("admin", note=visit.console.notes.keep(visit.caller.key, said))
 
 
 def _open_account(service: QueryService, sent: Form) -> dict[str, str]:
     # A ledger would open an unknown data set along with the account.
     dataset, account = _offered(service, sent), _given(sent, "account")
-    budget = Budget(rho=_given(sent, "rho"), delta=_given(sent, "delta"))
+    counted = service.ledger.dataset(dataset).accounting.option
+    budget, period = _budget(sent, counted, ""), sent.one("period") or None
+    # An allowance without its period is refused where both are read.
+    is_allowed = period is not None or any(sent.one(f"period_{name}") for name in ("epsilon", "loss", "delta"))
+    allowance = _budget(sent, counted, "period_") if is_allowed else None
     failures = _number(sent, "failures") if sent.one("failures") else None
-    service.ledger.open(account, dataset=dataset, budget=budget, failures=failures)
+    service.ledger.open(
+        account, dataset=dataset, budget=budget, period=period, period_budget=allowance, failures=failures
+    )
     return {"done": f"The account {account} is open on {dataset}."}
+
+
+def _budget(sent: Form, counted: str, prefix: str) -> Budget:
+    """Read a budget in ε, or in what the data set counts, from the fields that begin with a prefix."""
+    delta = _given(sent, f"{prefix}delta")
+    said = {"epsilon": sent.one(f"{prefix}epsilon"), counted: sent.one(f"{prefix}loss"), "delta": delta}
+    return read_total({name: text for name, text in said.items() if text})
 
 
 def _close_account(service: QueryService, sent: Form) -> dict[str, str]:
@@ -138,17 +162,37 @@ def _number(sent: Form, name: str) -> int:
     return int(text)
 
 
-def _page(visit: SignedIn, said: dict[str, str], status: int = 200) -> Response:
+def _page(visit: SignedIn, searched: str, said: Mapping[str, Any]) -> Response:
     service, caller = visit.service, visit.caller
     names = sorted(service.config.datasets)
     accounts = [(name, standing_of(one)) for name in names for one in service.balances(caller, name)]
+    # Those that are of use come first, and of keys the newest.
+    accounts.sort(key=lambda one: one[1].closed)
+    keys = sorted(service.keys.all(), key=lambda one: one.created, reverse=True)
+    keys.sort(key=lambda one: one.revoked is not None)
+    found_accounts = [one for one in accounts if _has(searched, one[0], one[1].account)]
+    found_keys = [
+        one
+        for one in keys
+        if _has(searched, one.caller.name, one.caller.key, one.caller.role, *one.caller.grants.values())
+    ]
     given: dict[str, Any] = {
         "current": "Budget",
         "datasets": names,
-        "accounts": accounts,
+        "accounts": found_accounts[:MOST_SHOWN],
+        "accounts_found": len(found_accounts),
+        "open_accounts": [one for one in accounts if not one[1].closed],
         "failures": {name: service.ledger.dataset(name).failures for name in names},
         "shared": [shared_warning(one, others) for one, others in service.shared_sources()],
-        "keys": service.keys.all(),
-        "said": {"done": "", "refused": "", "new_key": "", **said},
+        "keys": found_keys[:MOST_SHOWN],
+        "keys_found": len(found_keys),
+        "live_keys": [one for one in keys if one.revoked is None],
+        "searched": searched,
+        "said": {"done": "", "refused": "", "new_key": "", "verb": "", "fields": {}, **said},
     }
-    return visit.page("admin.html", given, status)
+    return visit.page("admin.html", given)
+
+
+def _has(searched: str, *texts: str) -> bool:
+    """Return whether one of some texts has what was searched for in it, in large letters or small."""
+    return any(searched.casefold() in text.casefold() for text in texts)

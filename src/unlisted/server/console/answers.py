@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from unlisted.release.export import as_csv, as_json, as_parquet
 from unlisted.release.release import NUMBERS, Release, rows_of
+from unlisted.release.released_too import has_shares, share_texts, totals_as_lines
 from unlisted.server.console.charts import picture
 from unlisted.server.console.rendering import figure
 from unlisted.server.console.visits import Signed
@@ -21,10 +22,10 @@ router = APIRouter()
 Entry = Annotated[int, Path(ge=1, le=2**53)]
 Before = Annotated[int | None, Query(ge=1, le=2**53)]
 
-_MOST_ANSWERS = 50
+_MOST_ANSWERS, _MOST_LOST = 50, 20
 
-MOST_ROWS = 500
-"""A page of more rows helps nobody; the files have all."""
+MOST_ROWS, ALL_ROWS = 500, 20_000
+"""Rows on a page, and on one that somebody asks for to print it; the files have all."""
 
 _FORMATS = {
     "csv": ("text/csv; charset=utf-8", as_csv),
@@ -34,7 +35,7 @@ _FORMATS = {
 
 
 @router.get("/datasets/{name}/answers/{entry}")
-def show(visit: Signed, name: str, entry: Entry) -> Response:
+def show(visit: Signed, name: str, entry: Entry, rows: Literal["all"] | None = None) -> Response:
     """Show an answer that was paid for, as often as anybody likes."""
     past = visit.service.release(visit.caller, name, entry)
     release = past.release
@@ -43,8 +44,12 @@ def show(visit: Signed, name: str, entry: Entry) -> Response:
         "dataset": name,
         "past": past,
         "release": release,
-        "rows": first_rows(release),
+        "rows": first_rows(release, MOST_ROWS if rows is None else ALL_ROWS),
+        "more": f"{entry}?rows=all" if rows is None and len(release) <= ALL_ROWS else None,
         "chart": drawn(release),
+        "drawable": is_drawable(release),
+        "totals": totals_as_lines(release),
+        "shares": share_texts(release, MOST_ROWS if rows is None else ALL_ROWS) if has_shares(release) else None,
         "missing": list(why_missing(release.plan, complete=release.complete)),
     }
     return visit.page("answer.html", given)
@@ -61,16 +66,19 @@ def download(visit: Signed, name: str, entry: Entry, file: Literal["csv", "parqu
     return Response(write(release), headers=headers, media_type=kind)
 
 
-def first_rows(release: Release) -> list[dict[str, Any]]:
+def first_rows(release: Release, most: int = MOST_ROWS) -> list[dict[str, Any]]:
     """Return the rows that a page shows."""
-    return rows_of(release.table.slice(0, MOST_ROWS))
+    return rows_of(release.table.slice(0, most))
 
 
 def drawn(release: Release) -> Markup | None:
     """Return an answer as a picture. Values without numbers have none: the list of them says it all."""
-    if not len(release) or set(NUMBERS).isdisjoint(release.table.column_names):
-        return None
-    return picture(release.chart(), _said(release))
+    return picture(release.chart, _said(release)) if is_drawable(release) else None
+
+
+def is_drawable(release: Release) -> bool:
+    """Return whether there is something to measure."""
+    return bool(len(release)) and not set(NUMBERS).isdisjoint(release.table.column_names)
 
 
 def _said(release: Release) -> str:
@@ -84,8 +92,15 @@ def history(visit: Signed) -> Response:
     """List the newest answers about all data sets."""
     service, caller = visit.service, visit.caller
     names = service.names(caller)
-    newest = service.newest_releases(caller, _MOST_ANSWERS)
-    return visit.page("history.html", {"current": "History", "found": newest, "names": names, "only": None})
+    given = {
+        "current": "History",
+        "found": service.newest_releases(caller, _MOST_ANSWERS),
+        "lost": service.lost_questions(caller, _MOST_LOST),
+        "names": names,
+        "only": None,
+        "older": None,
+    }
+    return visit.page("history.html", given)
 
 
 @router.get("/history/{name}")
@@ -96,6 +111,7 @@ def history_of_one(visit: Signed, name: str, before: Before = None) -> Response:
     given = {
         "current": "History",
         "found": found,
+        "lost": [] if before else service.lost_questions(caller, _MOST_LOST, name),
         "names": service.names(caller),
         "only": name,
         "older": found[-1].entry if len(found) == _MOST_ANSWERS else None,
@@ -108,6 +124,9 @@ _NOBODY_EXPOSED = "Rarer ones are left out, so that nobody is exposed by a value
 
 def why_missing(plan: Mapping[str, Any], *, complete: bool) -> Iterator[str]:
     """Yield the reasons, from the plan that a release keeps."""
+    if not plan["users_needed"]:
+        yield from _what_a_total_leaves_out(plan)
+        return
     yield _what_it_needs(plan)
     if plan["question"] == "top" and not complete:
         nothing_more = (
@@ -129,6 +148,17 @@ def why_missing(plan: Mapping[str, Any], *, complete: bool) -> Iterator[str]:
     yield f"Values of more than {plan['max_label_bytes']:,} bytes are not counted."
 
 
+def _what_a_total_leaves_out(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Say what one number about all rows does not count."""
+    yield "Nothing was held back: the number has noise, and always comes."
+    if plan["items_per_user"] is not None:
+        yield (
+            f"Each user counts for at most {plan['items_per_user']:,} values, chosen at random. A value that only "
+            "users of more have may be missing from the number."
+        )
+        yield f"Values of more than {plan['max_label_bytes']:,} bytes are not counted."
+
+
 def _what_it_needs(plan: Mapping[str, Any]) -> str:
     """Say what a value needs to appear."""
     unit, needed, threshold = plan["count"], plan["users_needed"], figure(plan["threshold"])
@@ -142,8 +172,8 @@ def _what_it_needs(plan: Mapping[str, Any]) -> str:
     bound = plan.get("items_looked_at") or plan["items_per_user"]
     if plan["mechanism"] == "optimal_labels":
         return (
-            f"A coin decides about each value. One with {needed['50']:,} {unit} appears half of the time, one "
-            f"with {needed['99']:,} in 99 of 100 answers. {_NOBODY_EXPOSED}"
+            f"One random draw decides about each value. One with {needed['50']:,} {unit} appears half of the "
+            f"time, one with {needed['99']:,} in 99 of 100 answers. {_NOBODY_EXPOSED}"
         )
     if alone is None or bound == 1:
         return (

@@ -5,13 +5,14 @@ from __future__ import annotations
 from http import HTTPStatus
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import urlencode
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -23,12 +24,13 @@ from unlisted.errors import (
     LedgerError,
     UnlistedError,
 )
-from unlisted.server.console import admin, answers, ask, budget, sign_in, streams
-from unlisted.server.console.visits import SIGN_IN, Console, Visit
+from unlisted.server.console import admin, answers, ask, asked, budget, sign_in, single_sign_on, streams
+from unlisted.server.console.rendering import render
+from unlisted.server.console.visits import COOKIE, SIGN_IN, Console, SessionEndedError, Visit, came_from_elsewhere
 from unlisted.server.observability import NO_TELEMETRY
 from unlisted.tables.failures import OWNER_LOG
 
-PAGES = (sign_in, ask, answers, budget, admin, streams)
+PAGES = (sign_in, single_sign_on, ask, asked, answers, budget, admin, streams)
 
 HEADERS = {
     # Nothing runs and nothing is drawn that does not come from here, as a file of its own.
@@ -40,7 +42,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
-    "X-PageMiddleware-Options": "DENY",
+    "X-Frame-Options": "DENY",
 }
 """What every answer of the console carries."""
 
@@ -91,11 +93,24 @@ def _refused(request: Request, error: Exception) -> Response:
     """Say one of our own errors; whoever is not signed in is sent to where one can."""
     status = _status(error)
     if status == HTTPStatus.UNAUTHORIZED:
-        return RedirectResponse(f"{request.scope['root_path']}{SIGN_IN}", 303)
+        return _to_sign_in(request, error)
     response = _page(request, status, str(error))
     if isinstance(error, AccessError) and error.retry_after is not None:
         response.headers["Retry-After"] = str(error.retry_after)
     return response
+
+
+def _to_sign_in(request: Request, error: Exception) -> Response:
+    """Send whoever is not signed in to where one can; a script that waits for a part of a page is told so."""
+    if request.url.path.endswith("/preview"):
+        return HTMLResponse(render("session_ended.html", {}), 401)
+    if came_from_elsewhere(request) and COOKIE not in request.cookies:
+        return Visit(request, request.app.state.console, "").go_on(str(request.url.replace(scheme="", netloc="")))
+    after = {}
+    if isinstance(error, SessionEndedError):
+        after = {"ended": "1", "dataset": error.dataset or "", "draft": error.draft or ""}
+    query = urlencode({name: value for name, value in after.items() if value})
+    return RedirectResponse(f"{request.scope['root_path']}{SIGN_IN}{'?' if query else ''}{query}", 303)
 
 
 def _not_served(request: Request, error: Exception) -> Response:

@@ -7,6 +7,8 @@ colour that reads well on white does not on black.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -14,9 +16,12 @@ from xml.etree import ElementTree as ET
 from markupsafe import Markup
 
 from unlisted.release.charts import chart_bytes
+from unlisted.tables.failures import OWNER_LOG
 
 if TYPE_CHECKING:
     import altair
+
+    Drawable = altair.LayerChart | altair.FacetChart
 
 
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -38,12 +43,39 @@ _COLOURS = {
     "none": "none",
     "transparent": "none",
 }
+_CODE = re.compile(r", chart\(most=\d+\) draws all$", re.ASCII)
 _SERIES = tuple(f"#0000{number:02}" for number in range(1, 11))
 """Stand for the colours of the style sheet in charts with several lines."""
 
 
-def picture(chart: altair.LayerChart, said: str) -> Markup:
-    """Draw a chart for a page; `said` is what a screen reader reads in its place."""
+def picture(make: Callable[[], Drawable], said: str, *, slim: bool = False) -> Markup | None:
+    """Draw a chart for a page; `said` is what a screen reader reads in its place.
+
+    A chart must never hide an answer: what cannot be drawn is None, and why not is for the owner's log. `slim`
+    adds a second drawing for narrow windows, with the legend below.
+    """
+    try:
+        wide = _drawn(make(), said)
+        return wide if not slim else _only("wide", wide) + _only("slim", _drawn(_narrow(make()), said))
+    except Exception:
+        OWNER_LOG.exception("A chart could not be drawn; the page is shown without it.")
+        return None
+
+
+def _only(name: str, drawn: Markup) -> Markup:
+    return Markup('<div class="{}">{}</div>').format(name, drawn)
+
+
+def _narrow(chart: Drawable) -> altair.LayerChart:
+    """Return a chart that fits a phone, at letters that can be read."""
+    narrow: altair.LayerChart = chart.properties(width=260, height=220, title="").configure_legend(
+        orient="bottom", columns=1
+    )
+    return narrow
+
+
+def _drawn(chart: Drawable, said: str) -> Markup:
+    _without_code(chart)
     drawn = ET.fromstring(chart_bytes(_plain(chart), Path("chart.svg")))  # noqa: S314 - we drew it ourselves
     size = {name: drawn.get(name, "") for name in ("viewBox", "width", "height")}
     _clean(drawn)
@@ -51,17 +83,29 @@ def picture(chart: altair.LayerChart, said: str) -> Markup:
     return Markup(ET.tostring(drawn, encoding="unicode"))  # noqa: S704 - nothing is left in it but shapes and text
 
 
-def _plain(chart: altair.LayerChart) -> Any:
+def _without_code(chart: Drawable) -> None:
+    """Take out what only somebody who writes Python can do about a chart that shows a part."""
+    if isinstance(chart.title, dict) and isinstance(chart.title.get("subtitle"), str):
+        chart.title["subtitle"] = _CODE.sub("", chart.title["subtitle"])
+
+
+def _plain(chart: Drawable) -> Any:
     """Return the chart without a background or a frame, in letters of a readable size."""
     return (
         chart.configure(background="transparent", font="system-ui")
         .configure_view(stroke=None)
         .configure_axis(labelFontSize=12, titleFontSize=12, titleFontWeight="normal", titlePadding=8, tickCount=6)
         .configure_title(fontSize=14, subtitleFontSize=12)
-        .configure_legend(labelFontSize=12, titleFontSize=12, symbolOpacity=1)
+        .configure_legend(labelFontSize=12, titleFontSize=12, symbolOpacity=1, **_legend_of(chart))
         .configure_range(category=list(_SERIES))
         .configure_text(fontSize=12)
     )
+
+
+def _legend_of(chart: Drawable) -> dict[str, Any]:
+    """Return where a chart wants its legend."""
+    said = chart.to_dict().get("config", {}).get("legend", {})
+    return {name: said[name] for name in ("orient", "columns") if name in said}
 
 
 def _clean(element: ET.Element) -> None:

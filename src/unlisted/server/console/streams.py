@@ -36,8 +36,9 @@ def of_one(visit: Signed, name: str) -> Response:
         "stream": stream,
         "last": last,
         "release": release,
+        "noise": stream.settings.mechanism.noise_after(stream.settings.in_window(max(1, last))).text,
         "rows": first_rows(release) if release else [],
-        "chart": picture(stream.chart(), _said(name)) if release else None,
+        "chart": picture(stream.chart, _said(name), slim=True) if release else None,
     }
     return visit.page("stream.html", given)
 

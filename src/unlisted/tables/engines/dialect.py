@@ -41,8 +41,10 @@ Rule = Callable[[exp.Expr], exp.Expr]
 """Takes a node whose parts are already translated and returns what stands for it, often the node itself."""
 
 
-def translated(query: str, dialect: str, relations: Mapping[str, exp.Expr], rule: Rule) -> str:
-    """Say a query of the shared dialect in another one.
+def translated(
+    query: str, dialect: str, relations: Mapping[str, exp.Expr], rule: Rule, *, pretty: bool = False
+) -> str:
+    """Say a query of the shared dialect in another one, on one line unless it is for people to read.
 
     `relations` maps the name of a table to what stands for it. What is put in its place keeps the name as its
     alias, so that columns which say where they come from still find it.
@@ -56,7 +58,7 @@ def translated(query: str, dialect: str, relations: Mapping[str, exp.Expr], rule
     for node in reversed(list(tree.walk())):
         if (said := rule(node)) is not node:
             node.replace(said)
-    written: str = tree.sql(dialect=dialect)
+    written: str = tree.sql(dialect=dialect, pretty=pretty)
     return written
 
 
@@ -77,10 +79,9 @@ class Translating(Engine, Protocol):
 
 def passing(engine: Translating, rows: Rows, source: exp.Expr, dialect: str, rule: Rule) -> exp.Expr:
     """Return what stands for the asked rows of a source: the source itself, or those of its rows that pass."""
-    if rows.where is None:
+    if rows.where is None and not rows.computed:
         return source
-    read = dict.fromkeys((*rows.columns, *sorted(rows.where.columns)))
-    columns = [f"{engine.seen(name)} AS {quoted(name)}" for name in read]
+    columns = [f"{engine.seen(name)} AS {quoted(name)}" for name in rows.read]
     # It does not see who is one user: `lower(name)` may be that, while the predicate asks for names.
     kept_as = {name: name for name in rows.columns}
     if rows.user is not None:
@@ -91,8 +92,10 @@ def passing(engine: Translating, rows: Rows, source: exp.Expr, dialect: str, rul
             columns.append(f"{whose} AS {quoted(kept_as[rows.user])}")
     query = f"SELECT {', '.join(columns)} FROM {quoted(SOURCE)}"  # noqa: S608 - names are quoted
     named = translated(query, dialect, {SOURCE: source}, rule)
-    kept = exp.select(*(_kept(inside, name) for name, inside in kept_as.items())).from_(subquery(named, "named"))
-    return subquery(f"{kept.sql(dialect=dialect)} WHERE {rows.where.sql(dialect)}")
+    computed = [exp.alias_(exp.Var(this=value.sql(dialect)), name, quoted=True) for name, value in rows.computed]
+    kept = exp.select(*(_kept(inside, name) for name, inside in kept_as.items()), *computed)
+    said = kept.from_(subquery(named, "named")).sql(dialect=dialect)
+    return subquery(said if rows.where is None else f"{said} WHERE {rows.where.sql(dialect)}")
 
 
 def subquery(written: str, alias: str | None = None) -> exp.Expr:

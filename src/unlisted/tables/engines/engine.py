@@ -37,7 +37,7 @@ from unlisted.tables.column_types import ColumnType
 
 if TYPE_CHECKING:
     # It brings sqlglot, which a question without a predicate does not need on DuckDB.
-    from unlisted.tables.predicate.grammar import Predicate
+    from unlisted.tables.predicate.grammar import Computed, Predicate
 
 SOURCE = "unlisted_source"
 """The relation that every statement reads its rows from, always as `FROM "unlisted_source"` and once at most.
@@ -49,7 +49,8 @@ An engine puts in its place what the user named, and of it the rows that pass th
 class Rows:
     """Which part of the source is asked about: the columns that will be read, and the rows that pass a predicate.
 
-    `columns` are those that statements select from `SOURCE`; the predicate may read others (`where.columns`).
+    `columns` are those of its columns that statements select from `SOURCE`, and `computed` the values that they
+    select beside them, by their names there. The predicate and the computed values may read other columns.
     `user` is the one of them that says whose row it is: it is read through `Engine.whose`. `state` is the engine's
     state when the question was checked.
     """
@@ -58,6 +59,14 @@ class Rows:
     where: Predicate | None = None
     user: str | None = None
     state: Hashable = None
+    computed: tuple[tuple[str, Computed], ...] = ()
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Every column that is read, each once."""
+        pieces = [self.where, *(value for _, value in self.computed)]
+        others = {name for piece in pieces if piece is not None for name in piece.columns}
+        return tuple(dict.fromkeys((*self.columns, *sorted(others))))
 
 
 class World(Protocol):
@@ -81,12 +90,8 @@ class World(Protocol):
         """Run a query and return its rows as Arrow, with the query's column names in the query's order."""
 
 
-class Engine(Protocol):
-    """One source inside one engine. Nothing is opened before a method needs it; no method writes to the source."""
-
-    @property
-    def name(self) -> str:
-        """The word for this engine in plans and receipts, such as `duckdb`. Never a path, URL or table name."""
+class Columnar(Protocol):
+    """The columns of a source: what they hold, and how statements read them."""
 
     def columns(self) -> Mapping[str, ColumnType]:
         """Return the source's columns in order, touching no rows.
@@ -120,6 +125,14 @@ class Engine(Protocol):
 
         Applied to its own value it changes nothing, and it never raises on any row.
         """
+
+
+class Engine(Columnar, Protocol):
+    """One source inside one engine. Nothing is opened before a method needs it; no method writes to the source."""
+
+    @property
+    def name(self) -> str:
+        """The word for this engine in plans and receipts, such as `duckdb`. Never a path, URL or table name."""
 
     def state(self) -> Hashable:
         """Return what tells whether the source is still the one that was described; None if it cannot change.
@@ -158,7 +171,7 @@ def no_user(column: str, hint: str) -> InvalidArgumentError:
 
 def name_for_whose(rows: Rows) -> str:
     """Return a name for the user beside the columns that a predicate reads, in one subquery with them."""
-    taken = {name.casefold() for name in (*rows.columns, *(rows.where.columns if rows.where else ()))}
+    taken = {name.casefold() for name in rows.read}
     name = "unlisted_whose"
     while name in taken:
         name += "_"

@@ -149,7 +149,7 @@ class _Foreign(DuckDBEngine):
             self._is_collated[column] = self.columns()[column] is ColumnType.TEXT and self._collation(column)
         if self._is_collated[column]:
             hint = (
-                "Its collation in DuckDB takes different texts for the same. Name one form in the expression: "
+                "Its collation in DuckDB treats different texts as the same. Name one form in the expression: "
                 f"lower({column}) if case is all that differs, in a column without a collation."
             )
             raise no_user(column, hint)

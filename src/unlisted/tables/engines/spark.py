@@ -123,7 +123,7 @@ class SparkEngine:
         kind, native = self.columns()[column], self._types[column]
         if kind is ColumnType.TEXT and getattr(native, "collation", BYTE_ORDER) != BYTE_ORDER:
             hint = (
-                "Its collation takes different texts for the same, and Spark does not say in which form. Name one "
+                "Its collation treats different texts as the same, and Spark does not say in which form. Name one "
                 f"in the frame: lower({column}) COLLATE {BYTE_ORDER} if case is all that differs."
             )
             raise no_user(column, hint)
@@ -224,7 +224,7 @@ class _World:
     def _frame(self, query: str, relations: Mapping[str, exp.Expr]) -> Any:
         if SOURCE in tables_of(query):
             if self._source_was_read:
-                raise RuntimeError("A frame is read once in a world; keep what is needed again.")
+                raise RuntimeError("A frame is read once in a snapshot; keep what is needed again.")
             self._source_was_read = True
         return self._session.sql(translated(query, "spark", relations, _rule))
 

@@ -61,6 +61,6 @@ def test_files_of_different_columns_are_refused(tmp_path: Path) -> None:
 
 def test_what_is_no_arrow_file_is_refused_without_quoting_it(tmp_path: Path) -> None:
     (tmp_path / "rows.arrow").write_bytes(b"the private words of a row" * 10)
-    with pytest.raises(InvalidArgumentError, match="no Arrow IPC file") as refused:
+    with pytest.raises(InvalidArgumentError, match="not an Arrow IPC file") as refused:
         table(tmp_path / "rows.arrow", user="user").columns()
     assert "private" not in str(refused.value)

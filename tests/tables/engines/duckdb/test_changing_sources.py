@@ -20,7 +20,7 @@ from tests.tables.fixtures.asked import SECRET, all_counts, question
 import unlisted as ul
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
 from unlisted.ledger.account import Account
-from unlisted.query.charging import Bill, Deliver, Paid
+from unlisted.query.charging import Charge, Deliver, Paid
 from unlisted.tables.bounding import bounded_counts
 from unlisted.tables.engines.duckdb.marks import ChangedFileError, marks_of
 from unlisted.tables.table import Table, table
@@ -144,18 +144,19 @@ class ChangesBetween:
         self._account = account
         self._change = change
         self.name = account.name
+        self.accounting = account.accounting
         self.result_epsilon = account.result_epsilon
         self.question_delta = account.question_delta
 
-    def has_answered(self, bill: Any, idempotency_key: str | None = None) -> bool:
+    def has_answered(self, charge: Any, idempotency_key: str | None = None) -> bool:
         return False
 
-    def pay(self, bill: Bill, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
+    def pay(self, charge: Charge, deliver: Deliver, idempotency_key: str | None = None) -> Paid:
         def changed() -> Any:
             self._change()
             return deliver()
 
-        return self._account.pay(bill, changed, idempotency_key)
+        return self._account.pay(charge, changed, idempotency_key)
 
 
 def outcome(plan: ul.Plan) -> str | list[str]:

@@ -14,6 +14,7 @@ from tests.tables.fixtures.asked import SECRET, all_counts, question
 from tests.tables.fixtures.engines import installed
 
 from unlisted.errors import ChargedFailureError, InvalidArgumentError
+from unlisted.tables.checking import check
 from unlisted.tables.column_types import ColumnType
 from unlisted.tables.counting import count_top
 from unlisted.tables.engines.duckdb.pandas_frames import same_text
@@ -265,6 +266,21 @@ class TestPandas:
         )
         assert list(table(frame, user="user").columns()) == ["user", "item"]
         assert all_counts(table(frame, user="user"), question("item")) == {("x",): 1}
+
+    def test_a_name_that_is_no_text_is_said_with_what_to_do(self) -> None:
+        rows = installed("pandas").DataFrame([["a", "x"], ["b", "y"]])
+        with pytest.raises(
+            InvalidArgumentError, match=r"The columns are: none\. 2 columns have names .*map\(str\)"
+        ):
+            table(rows, user="0").rows(question("1"))
+        with pytest.raises(InvalidArgumentError, match=r"2 columns have names .*map\(str\)"):
+            check(rows)
+        rows.columns = rows.columns.map(str)
+        assert all_counts(table(rows, user="0"), question("1", items_per_user=1)) == {("x",): 1, ("y",): 1}
+        with pytest.raises(InvalidArgumentError, match=r"user\. 1 column has a name that cannot be asked for"):
+            table(rows.set_axis(["user", 1], axis=1), user="user").rows(question("1"))
+        with pytest.raises(InvalidArgumentError, match="share a name cannot be asked for: rename them"):
+            table(rows.set_axis(["user", "user"], axis=1), user="user").rows(question("1"))
 
     def test_a_series_is_no_table(self) -> None:
         pandas = installed("pandas")

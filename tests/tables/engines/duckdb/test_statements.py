@@ -31,7 +31,7 @@ def statements(source: Table, name: str) -> str:
     """Everything that the engine is asked for one question."""
     asked = QUESTIONS[name]
     rows = source.rows(asked)
-    items = item_columns(asked, source.columns())
+    items = item_columns(asked.items, source.columns())
     counts = bounded_counts(source.engine, source.user, asked, SECRET)
     named = {
         "bounded counts": counts,

@@ -185,7 +185,7 @@ class TestByLine:
         [
             ("rows.csv", {"item": "line"}, 'all columns: {"*": "line"}'),
             ("rows.csv", {"*": "int"}, "columns of the source only"),
-            ("rows.jsonl", BY_LINE, "Only in a CSV file could a row be more than a line"),
+            ("rows.jsonl", BY_LINE, "Only in a CSV file can a row span several lines"),
             ("torn.csv", BY_LINE, "holds a line break"),
         ],
     )
@@ -289,7 +289,7 @@ def test_wrong_declarations_are_refused(tmp_path: Path, types: dict[str, str], m
     [
         (b"", "must name the columns"),
         (b"\n", "must name the columns"),
-        (b"user,\xff\n", "is no UTF-8"),
+        (b"user,\xff\n", "is not UTF-8"),
         (b"user,item,user\n", "have the same name"),
         (b"user,item,ITEM\n", "have the same name"),
     ],
@@ -374,6 +374,16 @@ def test_only_columns_that_a_question_reads_can_drop_a_row(tmp_path: Path, name:
     assert all_counts(source, question("item")) == {("x",): 2}
     left = {"rows.csv": {}, "rows.jsonl": {("x",): 1}}[name]
     assert all_counts(source, question("item", where="Datum IS NULL")) == left
+
+
+def test_a_key_that_is_no_text_is_no_column(tmp_path: Path) -> None:
+    """It could not even be named in a message."""
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(rb'{"\ud800": 1, "user": "a", "item": "i"}' + b"\n" + GOOD_LINES)
+    assert list(table(path, user="user").columns()) == ["user", "item"]
+    with pytest.raises(InvalidArgumentError) as refused:
+        table(path, user="nobody").columns()
+    assert str(refused.value).encode()
 
 
 def test_compressed_json_lines_are_read(tmp_path: Path) -> None:

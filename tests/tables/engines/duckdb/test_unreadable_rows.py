@@ -438,7 +438,7 @@ class TestColumns:
         self, collation: str, name: str, tmp_path: Path
     ) -> None:
         source = collated(tmp_path / "rows.duckdb", collation, name)
-        with pytest.raises(ValueError, match="collation takes different texts for the same"):
+        with pytest.raises(ValueError, match="collation treats different texts as the same"):
             source.rows(question("item"))
 
     def test_a_collated_item_is_told_apart_by_its_bytes(self, tmp_path: Path) -> None:

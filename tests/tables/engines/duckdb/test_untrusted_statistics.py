@@ -18,7 +18,7 @@ from tests.tables.fixtures.asked import SECRET, all_counts, question
 from tests.tables.fixtures.hostile_values import people
 
 from unlisted.tables.bounding import bounded_counts
-from unlisted.tables.engines.duckdb import engine
+from unlisted.tables.engines.duckdb import databases
 from unlisted.tables.table import Table, table
 
 NAN = float("nan")
@@ -27,7 +27,7 @@ NUMBERS = people(6, pa.array([1.0, 2.0, NAN, 7.0, 3.0, 6.0]), day=pa.array([0, 1
 
 @contextmanager
 def opened() -> Iterator[duckdb.DuckDBPyConnection]:
-    connection = engine.connected()
+    connection = databases.connected()
     try:
         yield connection
     finally:
@@ -98,7 +98,7 @@ def test_every_untrusted_optimisation_that_there_is_is_off() -> None:
     with opened() as connection:
         (off,) = connection.execute("SELECT current_setting('disabled_optimizers')").fetchall()[0]
         there = {name for (name,) in connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()}
-    assert set(off.split(",")) == there & set(engine.UNTRUSTED)
+    assert set(off.split(",")) == there & set(databases.UNTRUSTED)
     assert {"statistics_propagation", "filter_pushdown"} <= there
 
 

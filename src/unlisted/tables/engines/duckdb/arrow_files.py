@@ -33,7 +33,7 @@ class ArrowFiles(Files):
         try:
             first, *others = (_schema_of(file) for file in self.files)
         except (pa.ArrowException, OSError):
-            raise self.refusal("It is damaged, is no Arrow IPC file, or may not be read.") from None
+            raise self.refusal("It is damaged, is not an Arrow IPC file, or may not be read.") from None
         if any(not other.equals(first) for other in others):
             raise self.refusal("The files have different columns or types. Read those of one kind at a time.")
         return first, duckdb_types(pa.schema([field.with_type(_plain(field.type)) for field in first]))

@@ -1,4 +1,4 @@
-"""What the columns hold that DuckDB reads: as values that compare by their bytes, and as users."""
+"""What the columns hold that DuckDB reads: values that compare by their bytes, users, texts as declared."""
 
 from __future__ import annotations
 
@@ -21,6 +21,20 @@ _KINDS = {
     ColumnType.TIMESTAMP: ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
     ColumnType.INSTANT: ("TIMESTAMP WITH TIME ZONE",),
 }
+DECLARED = {
+    ColumnType.TEXT: "VARCHAR",
+    ColumnType.INTEGER: "BIGINT",
+    ColumnType.DECIMAL: "DECIMAL(38,18)",
+    ColumnType.FLOAT: "DOUBLE",
+    ColumnType.BOOLEAN: "BOOLEAN",
+    ColumnType.DATE: "DATE",
+    ColumnType.TIMESTAMP: "TIMESTAMP",
+}
+"""What a word of `types=` is in DuckDB."""
+
+_FRACTIONS = (ColumnType.DECIMAL, ColumnType.FLOAT)
+_MOMENTS = (ColumnType.DATE, ColumnType.TIMESTAMP)
+
 _KIND_OF = {native: kind for kind, natives in _KINDS.items() for native in natives}
 _MOMENTS_OF_USERS = {
     "TIME": ("TIME '00:00:00'", "TIME '23:59:59.999999'"),
@@ -95,7 +109,7 @@ class DuckDBColumn:
             return f"CASE WHEN {quoted(self.name)} = 0 THEN 0 ELSE {self.plain} END"
         if self.collated:
             hint = (
-                "Its collation takes different texts for the same. Name one form in a view of the database: "
+                "Its collation treats different texts as the same. Name one form in a view of the database: "
                 f"lower({self.name}) if case is all that differs, in a column without a collation."
             )
             raise no_user(self.name, hint)
@@ -121,3 +135,41 @@ def _most(decimal: str) -> str:
     digits, scale = (int(part) for part in decimal.partition("(")[2].rstrip(")").split(","))
     number = "9" * (digits - scale) + ("." + "9" * scale if scale else "")
     return f"CAST('{number}' AS {decimal})"
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The expression for a text, and what it is declared to hold.
+
+    `decimal` separates the decimals of a number, and `date_format` says how dates and timestamps are written; None
+    is as everywhere in computing. With `or_plain` a date may be written that way too.
+    """
+
+    text: str
+    kind: ColumnType
+    decimal: str | None = None
+    date_format: str | None = None
+    or_plain: bool = False
+
+    @property
+    def value(self) -> str:
+        """The text as what it is declared to be; NULL where it is not that. It never raises."""
+        native = DECLARED[self.kind]
+        if self.kind is ColumnType.TEXT:
+            return self.text
+        if self.kind in _MOMENTS and self.date_format is not None:
+            value = f"TRY_CAST(TRY_STRPTIME({self.text}, {literal(self.date_format)}) AS {native})"
+            return f"COALESCE({value}, TRY_CAST({self.text} AS {native}))" if self.or_plain else value
+        if self.kind in _FRACTIONS and self.decimal == ",":
+            with_point = f"REPLACE({self.text}, ',', '.')"
+            return f"CASE WHEN NOT CONTAINS({self.text}, '.') THEN TRY_CAST({with_point} AS {native}) END"
+        value = f"TRY_CAST({self.text} AS {native})"
+        if self.kind is ColumnType.INTEGER:
+            # A cast alone rounds 1.5 to 2.
+            return rf"CASE WHEN REGEXP_FULL_MATCH({self.text}, '\s*[+-]?[0-9]+\s*') THEN {value} END"
+        return value
+
+    @property
+    def parses(self) -> str:
+        """Whether the text is missing or is what it is declared to be."""
+        return f"({self.text} IS NULL OR {self.value} IS NOT NULL)"

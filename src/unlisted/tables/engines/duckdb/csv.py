@@ -20,8 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import FirstLine
-from unlisted.tables.engines.duckdb.columns import literal
-from unlisted.tables.engines.duckdb.declared import DECLARED
+from unlisted.tables.engines.duckdb.columns import DECLARED, literal
 from unlisted.tables.engines.duckdb.files import Place, ending, listed
 from unlisted.tables.engines.duckdb.marks import Remembered
 from unlisted.tables.engines.duckdb.text import CANNOT_OPEN, UTF_8, TextFiles, bytes_of
@@ -128,12 +127,12 @@ class Csv(TextFiles):
                 lines = io.TextIOWrapper(raw, encoding, errors, newline="")
                 names = tuple(next(self._rows(lines), ()))
         except (*CANNOT_OPEN, csv.Error, UnicodeError):
-            raise self.refusal("It cannot be opened, or its first line is no header.") from None
+            raise self.refusal("It cannot be opened, or its first line is not a header.") from None
         try:
             "".join(names).encode()
         except UnicodeEncodeError:
             with bytes_of(file) as raw:
-                raise self.refusal(f"Its first line is no UTF-8. {self.first_bytes_hint(raw)}") from None
+                raise self.refusal(f"Its first line is not UTF-8. {self.first_bytes_hint(raw)}") from None
         if not any(names):
             raise self.refusal("Its first line must name the columns.")
         return (names[0].removeprefix("\ufeff"), *names[1:])

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,14 +14,14 @@ import duckdb
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.engines.duckdb.columns import literal, quoted
-from unlisted.tables.engines.duckdb.engine import Opening, connected, described
+from unlisted.tables.engines.duckdb.databases import connected
+from unlisted.tables.engines.duckdb.engine import Opening, described
 from unlisted.tables.engines.duckdb.files import Place
 from unlisted.tables.engines.duckdb.marks import Remembered, marks_of
 from unlisted.tables.reading import Reading
 
 DATABASE = "unlisted_database"
 _EMPTY = "unlisted_empty"
-_SQLITE = b"SQLite format 3"
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class Database:
 
     named_by_first_line = False
     is_database = True
+    is_in_memory = False
 
     def __init__(self, place: Place, reading: Reading | None = None, table: str | None = None) -> None:
         reading = reading or Reading()
@@ -107,7 +108,7 @@ class Database:
             # A view names its tables as they are named inside the file.
             connection.execute(f"USE {quoted(DATABASE)}")
         except duckdb.Error:
-            hint = _what_else(self._path)
+            hint = "It is not a DuckDB file, or it is open elsewhere: close connections that can write to it."
             raise InvalidArgumentError("source", self._path, "a DuckDB file that can be read", hint) from None
 
     def open(self, opening: Opening) -> str:
@@ -127,14 +128,6 @@ class Database:
     def relation(self, columns: Sequence[str]) -> str:  # noqa: ARG002 - DuckDB reads only what a query uses
         """Return the table's full name."""
         return self._found.name
-
-
-def _what_else(path: str) -> str:
-    """Say what a file is that DuckDB cannot attach, or what may keep it from that."""
-    with suppress(OSError), Path(path).open("rb") as file:
-        if file.read(len(_SQLITE)) == _SQLITE:
-            return "It is a SQLite database, which is not supported: export the table to Parquet or CSV first."
-    return "It is no DuckDB file, or it is open elsewhere: close connections that can write to it."
 
 
 def _collated(connection: duckdb.DuckDBPyConnection, relation: str) -> frozenset[str]:

@@ -1,9 +1,9 @@
 """DuckDB, the embedded engine: files, DuckDB databases, and data frames that speak Arrow.
 
-Each world is a connection of its own to an empty database in memory, so nothing that another world does can be
-seen, and what does not fit into memory goes to a private folder that is removed with it. What a connection reads
-from is an `Origin`: `files.py`, `database.py` and `frames.py` say how. The shared dialect is DuckDB's own, so no
-parser is imported here.
+Each world is a connection of its own to an empty database in memory (`databases.py`), so nothing that another
+world does can be seen, and what does not fit into memory goes to a private folder. What a connection reads from is
+an `Origin`: `files.py`, `database.py` and `frames.py` say how. The shared dialect is DuckDB's own, so no parser is
+imported here.
 
 DuckDB raises on some rows that it reads from files: bytes that are no UTF-8, moments that overflow. An origin of
 files then has a second, careful way in, slower and for all questions that follow; both read the same rows, those
@@ -17,9 +17,6 @@ is off that looks at such statistics, or that hands a condition to whoever reads
 from __future__ import annotations
 
 import copy
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -29,30 +26,15 @@ from typing import Any, Protocol
 import duckdb
 import pyarrow as pa
 
-from unlisted.errors import InvalidArgumentError
-from unlisted.tables.column_types import ColumnType, FirstLine
-from unlisted.tables.engines.duckdb.columns import DuckDBColumn, literal, quoted
+from unlisted.tables.column_types import Columns, ColumnType, FirstLine
+from unlisted.tables.engines.duckdb.columns import DuckDBColumn, quoted
+from unlisted.tables.engines.duckdb.databases import connected, database
 from unlisted.tables.engines.duckdb.marks import ChangedFileError
 from unlisted.tables.engines.engine import SOURCE, Rows, name_for_whose
 from unlisted.tables.failures import OWNER_LOG
 from unlisted.tables.stopping import interruptible
 
-MEMORY_LIMIT = "UNLISTED_MEMORY_LIMIT"
-"""Environment variable: how much memory DuckDB may use, such as 4GB. Four fifths of the machine's otherwise."""
-
 _FROM_SOURCE = f'FROM "{SOURCE}"'
-UNTRUSTED = (
-    "statistics_propagation",
-    "filter_pushdown",
-    "join_filter_pushdown",
-    "row_group_pruner",
-    "partial_aggregate_pushdown",
-    "scalar_fn_pushdown",
-    "type_pushdown",
-    "late_materialization",
-)
-"""Optimisations that believe the statistics of a file, or push work into what reads it. They are off: one NaN, or
-one text that an old writer put in the wrong place, would decide about the rows of everybody near it."""
 
 _STOPPED = (duckdb.InterruptException, duckdb.OutOfMemoryException)
 """Errors that no row of a file is the cause of; another way to read it would meet them too."""
@@ -84,6 +66,10 @@ class Origin(Protocol):
     @property
     def is_database(self) -> bool:
         """Whether it is a database of DuckDB's own, whose texts may carry a collation, or be no UTF-8."""
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether its rows are in this process, or pass through it: DuckDB itself opens nothing."""
 
     @property
     def collated(self) -> frozenset[str]:
@@ -141,7 +127,8 @@ class DuckDBEngine:
         """Return the columns, from a header, a footer, a catalogue or a schema."""
         self._origin.check()
         found = {name: self._column(name, native).kind for name, native in self._origin.types().items()}
-        return FirstLine(found, self._origin.hint()) if self._origin.named_by_first_line else found
+        kind = FirstLine if self._origin.named_by_first_line else Columns
+        return kind(found, self._origin.hint())
 
     def plain(self, column: str) -> str:
         """Return a column as a value that compares by its bytes."""
@@ -167,18 +154,19 @@ class DuckDBEngine:
 
     def statement(self, query: str, rows: Rows) -> str:
         """Put what is read in the place of the source. The dialect is DuckDB's already."""
-        return self.said(query, rows, self._origin.relation(_read(rows)))
+        return self.said(query, rows, self._origin.relation(rows.read))
 
     def said(self, query: str, rows: Rows, relation: str) -> str:
         """Do the same with what an opened origin is read from."""
-        if rows.where is not None:
-            plain = ", ".join(f"{self.plain(name)} AS {quoted(name)}" for name in _read(rows))
-            condition, kept = rows.where.sql("duckdb"), "*"
+        if rows.where is not None or rows.computed:
+            plain = ", ".join(f"{self.plain(name)} AS {quoted(name)}" for name in rows.read)
+            condition, kept = rows.where.sql("duckdb") if rows.where is not None else "TRUE", "*"
             if rows.user is not None and self.whose(rows.user) != self.plain(rows.user):
                 # The predicate sees the column as it is, and statements whose it is.
                 user, whose = quoted(rows.user), quoted(name_for_whose(rows))
                 plain += f", {self.whose(rows.user)} AS {whose}"
                 kept = f"* EXCLUDE ({whose}) REPLACE ({whose} AS {user})"
+            kept += "".join(f", {value.sql('duckdb')} AS {quoted(name)}" for name, value in rows.computed)
             relation = f'(SELECT {kept} FROM (SELECT {plain} FROM {relation}) AS "plain" WHERE {condition})'
         # A column of that name would have its quotes doubled, so nothing but the relation is replaced.
         return query.replace(_FROM_SOURCE, f'FROM {relation} AS "{SOURCE}"')
@@ -190,12 +178,12 @@ class DuckDBEngine:
     @contextmanager
     def world(self, rows: Rows) -> Iterator[_World]:
         """Open a database in memory, with a private folder for what does not fit."""
-        folder = tempfile.mkdtemp(prefix="unlisted-")
-        try:
-            with closing(_World(self, self._origin, rows, Path(folder))) as world, interruptible(world.interrupt):
-                yield world
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        with (
+            database(is_lent=self._origin.is_in_memory) as (connection, folder),
+            closing(_World(self, self._origin, rows, connection, folder)) as world,
+            interruptible(world.interrupt),
+        ):
+            yield world
 
     def rehearsal(self) -> DuckDBEngine:
         """Return the same engine with a table of no rows in the place of the origin's."""
@@ -212,12 +200,19 @@ class DuckDBEngine:
 class _World:
     """One database in memory. The source is read by one statement, the first, which fills what later ones read."""
 
-    def __init__(self, engine: DuckDBEngine, origin: Origin, rows: Rows, folder: Path) -> None:
+    def __init__(
+        self,
+        engine: DuckDBEngine,
+        origin: Origin,
+        rows: Rows,
+        connection: duckdb.DuckDBPyConnection,
+        folder: Path,
+    ) -> None:
         self._engine = engine
         self._origin = origin
         self._rows = rows
         self._folder = folder
-        self._connection = connected(str(folder))
+        self._connection = connection
         self._was_read = False
         self._state = origin.state() if rows.state is None else rows.state
         self._relation = self._opened() if engine.has_rows else self._opened_without_rows()
@@ -232,13 +227,13 @@ class _World:
         if (relation := self._origin.bind(self._opening)) is not None:
             return relation
         types = self._origin.types()
-        columns = (f"{quoted(name)} {_NO_TYPE.get(types[name], types[name])}" for name in _read(self._rows))
+        columns = (f"{quoted(name)} {_NO_TYPE.get(types[name], types[name])}" for name in self._rows.read)
         self._connection.execute(f"CREATE TEMPORARY TABLE {_NOTHING} ({', '.join(columns)})")
         return f"temp.{_NOTHING}"
 
     @property
     def _opening(self) -> Opening:
-        return Opening(self._connection, _read(self._rows), self._folder, self._rows.user)
+        return Opening(self._connection, self._rows.read, self._folder, self._rows.user)
 
     def close(self) -> None:
         """Forget everything."""
@@ -270,8 +265,9 @@ class _World:
             found = run(self._engine.said(query, self._rows, self._relation))
         except _STOPPED:
             raise
-        except duckdb.Error:
-            # What an earlier statement has kept would be lost with the connection.
+        except Exception:
+            # Not only an error of DuckDB's: one that quotes what is no UTF-8 cannot be said in Python. What an
+            # earlier statement has kept would be lost with the connection.
             if not is_first or not self._begin_again():
                 raise
             found = run(self._engine.said(query, self._rows, self._relation))
@@ -296,36 +292,6 @@ class _World:
         return self._origin.open_carefully(self._opening)
 
 
-def connected(folder: str | None = None) -> duckdb.DuckDBPyConnection:
-    """Open an empty database in memory that looks at nothing it was not told to."""
-    settings: dict[str, Any] = {
-        # Else a name that is no table is looked up among the variables of the program.
-        "python_enable_replacements": False,
-        "autoinstall_known_extensions": False,
-        "preserve_insertion_order": False,
-        "temp_directory": folder or "",
-    }
-    limit = os.environ.get(MEMORY_LIMIT)
-    try:
-        connection = duckdb.connect(":memory:", config=settings | ({"memory_limit": limit} if limit else {}))
-    except duckdb.Error:
-        hint = "It is how much memory DuckDB may use."
-        raise InvalidArgumentError(MEMORY_LIMIT, limit, "an amount of memory such as 4GB", hint) from None
-    connection.execute(f"SET disabled_optimizers = {literal(','.join(_known_optimisations(connection)))}")
-    return connection
-
-
-def _known_optimisations(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Return those of the untrusted optimisations that this version has; it would refuse the names of others."""
-    there = {name for (name,) in connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()}
-    return [name for name in UNTRUSTED if name in there]
-
-
 def described(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
     """Return the columns of a relation and the names of their types; only binds the query."""
     return {name: str(native) for name, native, *_ in connection.execute(f"DESCRIBE FROM {relation}").fetchall()}
-
-
-def _read(rows: Rows) -> tuple[str, ...]:
-    """Return every column that is read, each once."""
-    return tuple(dict.fromkeys((*rows.columns, *(sorted(rows.where.columns) if rows.where else ()))))

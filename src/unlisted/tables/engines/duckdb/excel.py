@@ -1,30 +1,34 @@
-"""Excel and OpenDocument workbooks: one sheet, whose first row names the columns.
+"""Excel workbooks: one sheet, whose first row names the columns.
 
 Each cell has a type of its own, so a column has none: columns are text unless they are declared, as in a CSV file,
 and a cell is the text that says it. A formula is what it last came to. What stands beside the named columns is not
 read.
+
+They are read here, cell by cell: a library that reads a sheet whole refuses it for the sake of one cell. So
+formats that only such libraries read are not taken.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
-from unlisted.errors import InvalidArgumentError, MissingExtraError
+from unlisted.errors import InvalidArgumentError
 from unlisted.tables.engines.duckdb.arrow import careful_table
-from unlisted.tables.engines.duckdb.columns import quoted
-from unlisted.tables.engines.duckdb.declared import DECLARED, Declared
+from unlisted.tables.engines.duckdb.columns import DECLARED, Declared, quoted
 from unlisted.tables.engines.duckdb.engine import Opening
 from unlisted.tables.engines.duckdb.files import FILE, Place
 from unlisted.tables.engines.duckdb.marks import Remembered
 from unlisted.tables.engines.duckdb.text import TextFiles
+from unlisted.tables.engines.duckdb.xlsx import DAMAGED, Row, Workbook
 from unlisted.tables.reading import Reading
 
 FRAME = "unlisted_sheet"
+
 _EXACT = 2**53
 
 
@@ -50,13 +54,19 @@ class Excel(TextFiles):
         return self.reading.header or self._headers.about(self.files)
 
     def _read_headers(self) -> tuple[str, ...]:
-        first, *others = (tuple(said(cell) or "" for cell in next(self._rows(file), ())) for file in self.files)
+        first, *others = map(self._header_of, self.files)
         if any(other != first for other in others):
             raise self.refusal("The sheets have different headers. Read those of one kind at a time.")
         named = [name.casefold() for name in first if name]
         if not named or len(set(named)) != len(named):
             raise self.refusal("The first row of the sheet must name the columns, each differently.")
         return first
+
+    def _header_of(self, file: str) -> tuple[str, ...]:
+        with closing(self._rows(file)) as rows:
+            cells = next(rows, {})
+        names = {place: said(cell) or "" for place, cell in cells.items()}
+        return tuple(names.get(place, "") for place in range(max(names, default=-1) + 1))
 
     def own_types(self) -> Mapping[str, str]:
         """Read the first row."""
@@ -83,32 +93,35 @@ class Excel(TextFiles):
         places = {name: self.header.index(name) for name in opening.columns if name in self.header}
         cells: dict[str, list[str | None]] = {name: [] for name in (*places, FILE)}
         for file in files:
-            rows = self._rows(file)
-            if self.reading.header is None:
-                next(rows, None)
-            for row in rows:
-                for name, place in places.items():
-                    cells[name].append(said(row[place]) if place < len(row) else None)
-                cells[FILE].append(file)
+            with closing(self._rows(file, set(places.values()))) as rows:
+                if self.reading.header is None:
+                    next(rows, None)
+                for row in rows:
+                    for name, place in places.items():
+                        cells[name].append(said(row.get(place)))
+                    cells[FILE].append(file)
         table = pa.table({name: pa.array(column, pa.large_string()) for name, column in cells.items()})
         opening.connection.register(FRAME, careful_table(table))
         return self.reading_of(files, opening.columns)
 
-    def _rows(self, file: str) -> Iterator[Sequence[Any]]:
+    def _rows(self, file: str, wanted: Collection[int] | None = None) -> Generator[Row, None, None]:
         try:
-            import python_calamine  # noqa: PLC0415 - only who has a workbook needs it
-        except ImportError:
-            raise MissingExtraError("Reading a workbook", "python-calamine", "excel") from None
-        try:
-            workbook = python_calamine.load_workbook(file)
-            names = workbook.sheet_names
-        except (python_calamine.CalamineError, OSError):
-            raise self.refusal("It is damaged, protected by a password, or no workbook.") from None
+            with closing(Workbook.opened(file)) as workbook:
+                yield from workbook.rows(self._sheet(list(workbook.sheets)), wanted)
+        except DAMAGED:
+            raise self._unreadable() from None
+
+    def _sheet(self, names: Sequence[str]) -> str:
+        """Return the name of the sheet that is read."""
+        if not names:
+            raise self._unreadable()
         if self.table is not None and self.table not in names:
             hint = f"The sheets are: {', '.join(names)}."
             raise InvalidArgumentError("table", self.table, "the name of a sheet in the workbook", hint)
-        sheet = workbook.get_sheet_by_name(self.table or names[0])
-        yield from sheet.to_python(skip_empty_area=False)
+        return self.table or names[0]
+
+    def _unreadable(self) -> InvalidArgumentError:
+        return self.refusal("It is damaged, protected by a password, or no workbook.")
 
 
 def said(cell: object) -> str | None:
@@ -119,6 +132,8 @@ def said(cell: object) -> str | None:
         return str(int(cell))
     if isinstance(cell, datetime.datetime):
         return cell.isoformat(sep=" ")
+    if cell is None:
+        return None
     text = str(cell)
     try:
         text.encode()

@@ -19,8 +19,7 @@ from urllib.parse import unquote
 
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.column_types import ColumnType
-from unlisted.tables.engines.duckdb.columns import literal, quoted
-from unlisted.tables.engines.duckdb.declared import DECLARED, Declared
+from unlisted.tables.engines.duckdb.columns import DECLARED, Declared, literal, quoted
 from unlisted.tables.engines.duckdb.engine import Opening, described
 from unlisted.tables.engines.duckdb.marks import marks_of
 from unlisted.tables.reading import Reading
@@ -86,6 +85,7 @@ class Files(ABC):
     table_is = ""
     """What `table=` names in such a file, if it may hold several tables."""
     is_database = False
+    is_in_memory = False
     collated: frozenset[str] = frozenset()
 
     def __init__(self, place: Place, reading: Reading | None = None, table: str | None = None) -> None:
@@ -93,7 +93,7 @@ class Files(ABC):
         self.reading = reading or Reading()
         self.reading.only(self.kind, (*self.takes, "types"))
         if self.reading.by_line and "sep" not in self.takes:
-            hint = "Only in a CSV file could a row be more than a line."
+            hint = "Only in a CSV file can a row span several lines."
             raise InvalidArgumentError("types", {"*": "line"}, f"left out for {self.kind}", hint)
         if table is not None and not self.table_is:
             raise InvalidArgumentError("table", table, f"left out for {self.kind}", "It is one table already.")

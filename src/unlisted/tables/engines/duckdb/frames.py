@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import duckdb
@@ -19,7 +19,8 @@ import pyarrow as pa
 from unlisted.errors import InvalidArgumentError
 from unlisted.tables.engines.duckdb.arrow import careful, careful_table
 from unlisted.tables.engines.duckdb.columns import quoted
-from unlisted.tables.engines.duckdb.engine import DuckDBEngine, Opening, connected, described
+from unlisted.tables.engines.duckdb.databases import connected
+from unlisted.tables.engines.duckdb.engine import DuckDBEngine, Opening, described
 
 FRAME = "unlisted_frame"
 
@@ -52,6 +53,7 @@ class Frame:
 
     named_by_first_line = False
     is_database = False
+    is_in_memory = True
     collated: frozenset[str] = frozenset()
     timezone: str | None = None
 
@@ -151,6 +153,16 @@ def _reader(stream: Any) -> pa.RecordBatchReader:
 
 def duckdb_types(schema: pa.Schema) -> Mapping[str, str]:
     """Return DuckDB's names for the types of those columns that it can read, and whose name is theirs alone."""
+    return _types_written(schema.serialize().to_pybytes())
+
+
+@lru_cache(maxsize=64)
+def _types_written(serialized: bytes) -> Mapping[str, str]:
+    """Return the same for a schema as bytes, with all that is said beside its types.
+
+    Frames of one shape come again and again, as the rounds of a stream do, and asking DuckDB means opening it.
+    """
+    schema = pa.ipc.read_schema(pa.py_buffer(serialized))
     uses = Counter(schema.names)
     fields = [field for field in schema if uses[field.name] == 1]
     with closing(connected()) as connection:

@@ -13,12 +13,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from unlisted.tables.engines.duckdb.columns import literal, quoted
-from unlisted.tables.engines.duckdb.declared import DECLARED
+from unlisted.tables.engines.duckdb.columns import DECLARED, literal, quoted
 from unlisted.tables.engines.duckdb.files import FILE, Place, ending, listed
-from unlisted.tables.engines.duckdb.long_lines import without_long_lines
 from unlisted.tables.engines.duckdb.marks import Remembered
-from unlisted.tables.engines.duckdb.text import CANNOT_OPEN, UTF_8, TextFiles, bytes_of, copy_of
+from unlisted.tables.engines.duckdb.text import (
+    CANNOT_OPEN,
+    UTF_8,
+    TextFiles,
+    bytes_of,
+    copy_of,
+    without_long_lines,
+)
 from unlisted.tables.reading import Reading
 
 LONGEST_LINE = 2**24
@@ -48,7 +53,8 @@ class Json(TextFiles):
         keys = self._keys.about(self.files[:1])
         if not keys and not self.reading.types:
             problem = (
-                "It begins with no JSON object. Write one object a line or an array of them, or declare columns."
+                "It does not begin with a JSON object. Write one object a line or an array of them, or declare "
+                "columns."
             )
             raise self.refusal(problem)
         declared = (name for name in self.reading.types if name not in self.place.partitions)
@@ -83,7 +89,7 @@ class Json(TextFiles):
             raise self.refusal("It cannot be opened.") from None
         except (ValueError, RecursionError):
             return ()
-        return tuple(key for key in value if key) if isinstance(value, dict) else ()
+        return tuple(key for key in value if _is_name(key)) if isinstance(value, dict) else ()
 
     def _first(self, file: str) -> str:
         """Return the first line that is not empty, of an array the first element."""
@@ -94,6 +100,11 @@ class Json(TextFiles):
             return next(filter(str.strip, io.StringIO(begin)), "{}")
         lines = as_lines(begin[at : at + _STEP].encode() for at in range(0, len(begin), _STEP))
         return next(filter(str.strip, _whole_lines(lines)), "{}")
+
+
+def _is_name(key: str) -> bool:
+    """Return whether a key can be asked about: it is not empty, and holds no half of a character."""
+    return key != "" and not any("\ud800" <= sign <= "\udfff" for sign in key)
 
 
 def _whole_lines(pieces: Iterable[bytes]) -> Iterator[str]:

@@ -47,6 +47,20 @@ class Pandas(Frame):
             self._known = (now, duckdb_types(self._schema()))
         return self._known[1]
 
+    def hint(self) -> str:
+        """Say which columns cannot be asked for, because of their names."""
+        names = self._frame.columns
+        unwritten, shared = sum(not isinstance(name, str) for name in names), int(names.duplicated().sum())
+        said = []
+        if unwritten:
+            which = "1 column has a name" if unwritten == 1 else f"{unwritten:,} columns have names"
+            said.append(
+                f"{which} that cannot be asked for, not being text: frame.columns = frame.columns.map(str)."
+            )
+        if shared:
+            said.append("Columns that share a name cannot be asked for: rename them.")
+        return " ".join(said)
+
     def rows(self, opening: Opening) -> pa.Table:
         """Return the rows, users who are equal under one name."""
         return _rows(self._frame, list(opening.columns), opening.user)

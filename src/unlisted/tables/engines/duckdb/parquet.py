@@ -22,7 +22,8 @@ import pyarrow.parquet as pq
 from unlisted.counts.readable import readable, readable_as
 from unlisted.tables.engines.duckdb.arrow import ROWS, careful, held_batch, there
 from unlisted.tables.engines.duckdb.columns import DuckDBColumn, quoted
-from unlisted.tables.engines.duckdb.engine import Opening, connected, described
+from unlisted.tables.engines.duckdb.databases import connected
+from unlisted.tables.engines.duckdb.engine import Opening, described
 from unlisted.tables.engines.duckdb.files import FILE, Files, Place, listed
 from unlisted.tables.engines.duckdb.marks import Remembered
 from unlisted.tables.reading import Reading
@@ -56,7 +57,7 @@ class Parquet(Files):
                 first, *others = (described(connection, _read_parquet(listed([file]))) for file in self.files)
                 schemas = [pq.read_schema(file) for file in self.files]
             except (duckdb.Error, pa.ArrowException, OSError):
-                raise self.refusal("It is damaged, is no Parquet file, or may not be read.") from None
+                raise self.refusal("It is damaged, is not a Parquet file, or may not be read.") from None
         if any(_has_lookalikes(schema) for schema in schemas):
             # DuckDB would give one of them a name of its own, and whoever asks for it would get the other.
             raise self.refusal("Two columns have the same name; upper and lower case count as the same.")

@@ -130,7 +130,7 @@ class PostgresColumn:
         column = quoted(self.name)
         if not self.is_told_apart_by_bytes:
             hint = (
-                "Its collation takes different texts for the same, and the server does not say in which form. "
+                "Its collation treats different texts as the same, and the server does not say in which form. "
                 f'Name one in a view: lower({column}) COLLATE "C" if case is all that differs.'
             )
             raise no_user(self.name, hint)

@@ -1,0 +1,1 @@
+"""Continual release by the binary mechanism: noise on the nodes of a tree over the rounds."""

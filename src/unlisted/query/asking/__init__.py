@@ -1,0 +1,1 @@
+"""What may be asked, as methods: each question with every option as a parameter."""

@@ -1,0 +1,1 @@
+"""Systems that only their owner can reach: SQL to run there, and the counts that come back."""

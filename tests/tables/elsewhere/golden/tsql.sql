@@ -1,0 +1,230 @@
+-- The 1001 largest counts, of each user at most 10 items. It reads the table once and writes nothing.
+-- Use it once: it holds a fresh secret, which chooses the items of heavy users. Print another next time.
+-- Export the whole answer with its column names, as CSV, JSON or Parquet. Then: unlisted counts FILE ...
+-- The counts are true: keep them as close as the table, and release only what `unlisted` makes of them.
+-- It needs SQL Server 2019 or later, or Azure SQL.
+WITH [pairs] AS (
+  SELECT DISTINCT
+    [u] AS [u],
+    [i0] AS [i0]
+  FROM (
+    SELECT
+      [u] AS [u],
+      [i0] AS [i0]
+    FROM (
+      SELECT
+        CASE WHEN [user_id] = [user_id] THEN [user_id] END AS [u],
+        CASE
+          WHEN DATALENGTH(CAST(CAST([query] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX))) <= 1024
+          THEN CONVERT(VARCHAR(MAX), CAST(CAST(CAST([query] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX)) AS VARBINARY(MAX)), 2) COLLATE Latin1_General_100_BIN2_UTF8
+        END AS [i0]
+      FROM [shop].[visits] AS [unlisted_source]
+    ) AS [rows]
+    WHERE
+      NOT [u] IS NULL
+      AND NOT [i0] IS NULL
+      AND DATALENGTH(CAST(CAST([u] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX))) <= 4096
+      AND DATALENGTH([i0]) <= 2048
+  ) AS [good]
+), [prefixed] AS (
+  SELECT
+    [u] AS [u],
+    [i0] AS [i0],
+    'AAECAwQFBgcICQoLDA0ODw' + CAST(CAST(DATALENGTH(CAST(CAST([u] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX))) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX)) + ':' + CAST(CAST([u] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX)) + ':' AS [prefix]
+  FROM [pairs]
+), [keyed] AS (
+  SELECT
+    [u] AS [u],
+    [i0] AS [i0],
+    LEFT(
+      CONVERT(VARCHAR(64), HASHBYTES('SHA2_256', [prefix] + [i0]), 2) COLLATE Latin1_General_100_BIN2_UTF8,
+      12
+    ) AS [k]
+  FROM [prefixed]
+), [ranked] AS (
+  SELECT
+    [i0] AS [i0],
+    ROW_NUMBER() OVER (PARTITION BY [u] ORDER BY [k], [i0]) AS [r]
+  FROM [keyed]
+), [counts] AS (
+  SELECT
+    [i0] AS [i0],
+    COUNT_BIG(*) AS [n]
+  FROM [ranked]
+  WHERE
+    [r] <= 10
+  GROUP BY
+    [i0]
+), [largest] AS (
+  SELECT
+  TOP 1001
+    [i0] AS [i0],
+    [n] AS [n]
+  FROM [counts]
+  ORDER BY
+    [n] DESC,
+    [i0]
+)
+SELECT
+  [i0],
+  [n],
+  COUNT_BIG(*) OVER () AS [of],
+  'be45cb2605bf36be' AS [unlisted]
+FROM [largest]
+UNION ALL
+SELECT
+  '' AS [i0],
+  0 AS [n],
+  0 AS [of],
+  'unlisted-counts-1 question=top user=user_id items=query items_per_user=10 count_per_item=1 fetch=1000 statement=be45cb2605bf36be' AS [unlisted];
+
+-- All counts, of each user at most 2 items. It reads the table once and writes nothing.
+-- Use it once: it holds a fresh secret, which chooses the items of heavy users. Print another next time.
+-- Export the whole answer with its column names, as CSV, JSON or Parquet. Then: unlisted counts FILE ...
+-- The counts are true: keep them as close as the table, and release only what `unlisted` makes of them.
+-- It needs SQL Server 2019 or later, or Azure SQL.
+WITH [pairs] AS (
+  SELECT
+    [u] AS [u],
+    [i0] AS [i0],
+    [i1] AS [i1],
+    CASE WHEN COUNT_BIG(*) < 3 THEN COUNT_BIG(*) ELSE 3 END AS [m]
+  FROM (
+    SELECT
+      [u] AS [u],
+      [i0] AS [i0],
+      [i1] AS [i1]
+    FROM (
+      SELECT
+        CASE WHEN [user_id] = [user_id] THEN [user_id] END AS [u],
+        CASE
+          WHEN DATALENGTH(CAST(CAST([query] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX))) <= 1024
+          THEN CONVERT(VARCHAR(MAX), CAST(CAST(CAST([query] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX)) AS VARBINARY(MAX)), 2) COLLATE Latin1_General_100_BIN2_UTF8
+        END AS [i0],
+        CASE
+          WHEN DATALENGTH(CAST(CAST([price] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX))) <= 1024
+          THEN CONVERT(VARCHAR(MAX), CAST(CAST(CAST([price] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX)) AS VARBINARY(MAX)), 2) COLLATE Latin1_General_100_BIN2_UTF8
+        END AS [i1]
+      FROM [shop].[visits] AS [unlisted_source]
+    ) AS [rows]
+    WHERE
+      NOT [u] IS NULL
+      AND NOT [i0] IS NULL
+      AND NOT [i1] IS NULL
+      AND DATALENGTH(CAST(CAST([u] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX))) <= 4096
+      AND DATALENGTH([i0]) + DATALENGTH([i1]) <= 2048
+  ) AS [good]
+  GROUP BY
+    [u],
+    [i0],
+    [i1]
+), [prefixed] AS (
+  SELECT
+    [u] AS [u],
+    [i0] AS [i0],
+    [i1] AS [i1],
+    [m] AS [m],
+    'AAECAwQFBgcICQoLDA0ODw' + CAST(CAST(DATALENGTH(CAST(CAST([u] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX))) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX)) + ':' + CAST(CAST([u] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX)) + ':' AS [prefix]
+  FROM [pairs]
+), [keyed] AS (
+  SELECT
+    [u] AS [u],
+    [i0] AS [i0],
+    [i1] AS [i1],
+    [m] AS [m],
+    LEFT(
+      CONVERT(VARCHAR(64), HASHBYTES('SHA2_256', [prefix] + CAST(CAST(DATALENGTH([i0]) AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX)) + ':' + [i0] + [i1]), 2) COLLATE Latin1_General_100_BIN2_UTF8,
+      12
+    ) AS [k]
+  FROM [prefixed]
+), [ranked] AS (
+  SELECT
+    [i0] AS [i0],
+    [i1] AS [i1],
+    [m] AS [m],
+    ROW_NUMBER() OVER (PARTITION BY [u] ORDER BY [k], [i0], [i1]) AS [r]
+  FROM [keyed]
+), [counts] AS (
+  SELECT
+    [i0] AS [i0],
+    [i1] AS [i1],
+    CAST(SUM([m]) AS BIGINT) AS [n]
+  FROM [ranked]
+  WHERE
+    [r] <= 2
+  GROUP BY
+    [i0],
+    [i1]
+)
+SELECT
+  [i0],
+  [i1],
+  [n],
+  COUNT_BIG(*) OVER () AS [of],
+  'be45cb2605bf36be' AS [unlisted]
+FROM [counts]
+UNION ALL
+SELECT
+  '' AS [i0],
+  '' AS [i1],
+  0 AS [n],
+  0 AS [of],
+  'unlisted-counts-1 question=histogram user=user_id items=query,price items_per_user=2 count_per_item=3 fetch=none statement=be45cb2605bf36be' AS [unlisted];
+
+-- The 6 largest counts. It reads the table once and writes nothing.
+-- Use it once: it holds a fresh secret, which chooses the items of heavy users. Print another next time.
+-- Export the whole answer with its column names, as CSV, JSON or Parquet. Then: unlisted counts FILE ...
+-- The counts are true: keep them as close as the table, and release only what `unlisted` makes of them.
+-- It needs SQL Server 2019 or later, or Azure SQL.
+WITH [pairs] AS (
+  SELECT DISTINCT
+    [u] AS [u],
+    [i0] AS [i0]
+  FROM (
+    SELECT
+      [u] AS [u],
+      [i0] AS [i0]
+    FROM (
+      SELECT
+        CASE WHEN [user_id] = [user_id] THEN [user_id] END AS [u],
+        CASE
+          WHEN DATALENGTH(CAST(CAST([query] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX))) <= 1024
+          THEN CONVERT(VARCHAR(MAX), CAST(CAST(CAST([query] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX)) AS VARBINARY(MAX)), 2) COLLATE Latin1_General_100_BIN2_UTF8
+        END AS [i0]
+      FROM [shop].[visits] AS [unlisted_source]
+    ) AS [rows]
+    WHERE
+      NOT [u] IS NULL
+      AND NOT [i0] IS NULL
+      AND DATALENGTH(CAST(CAST([u] AS NVARCHAR(MAX)) COLLATE Latin1_General_100_BIN2_UTF8 AS VARCHAR(MAX))) <= 4096
+      AND DATALENGTH([i0]) <= 2048
+  ) AS [good]
+), [counts] AS (
+  SELECT
+    [i0] AS [i0],
+    COUNT_BIG(*) AS [n]
+  FROM [pairs]
+  GROUP BY
+    [i0]
+), [largest] AS (
+  SELECT
+  TOP 6
+    [i0] AS [i0],
+    [n] AS [n]
+  FROM [counts]
+  ORDER BY
+    [n] DESC,
+    [i0]
+)
+SELECT
+  [i0],
+  [n],
+  COUNT_BIG(*) OVER () AS [of],
+  'be45cb2605bf36be' AS [unlisted]
+FROM [largest]
+UNION ALL
+SELECT
+  '' AS [i0],
+  0 AS [n],
+  0 AS [of],
+  'unlisted-counts-1 question=top user=user_id items=query items_per_user=none count_per_item=1 fetch=5 statement=be45cb2605bf36be' AS [unlisted];
