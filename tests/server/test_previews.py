@@ -110,41 +110,61 @@ def test_a_failure_is_the_callers_own():
     asyncio.run(ask())
 
 
-def test_ninety_previews_of_one_key_stop_neither_health_nor_another_key(tmp_path: Path):
+def test_ninety_previews_of_one_key_stop_neither_health_nor_another_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """Of ninety at once four are planned, in their turn; the others are told to wait for those."""
     budget = ul.Budget(rho=10, delta="1e-5")
     offer = Offer("searches", ROWS, "user", ("query",), budget)
     limits = Limits(previews_at_once=1, preview_limit=PATIENCE_SECONDS)
+    go, pools, planned, really_serve = threading.Event(), [], [], Previews._serve
+
+    def serve(self: Previews, key: str) -> None:
+        # No plan is made before ninety were asked for, however slow the asking is.
+        pools.append(self)
+        go.wait(PATIENCE_SECONDS)
+        planned.append(key)
+        really_serve(self, key)
+
+    monkeypatch.setattr(Previews, "_serve", serve)
     with Ledger(tmp_path / "budget.db") as ledger:
         app = make_app(Config("unused", {"searches": offer}, limits=limits), ledger)
         ledger.open("ads", dataset="searches", budget=budget)
         greedy, other = (KeyRing(ledger).create(name, "analyst", {"searches": "ads"}) for name in ("Ana", "Otto"))
-        order: list[str] = []
+        refused: list[httpx.Response] = []
 
         async def ask() -> list[httpx.Response]:
             transport = httpx.ASGITransport(app=app)
             async with httpx.AsyncClient(transport=transport, base_url="http://inside", timeout=None) as client:
 
-                async def preview(name: str, key: str, items: int) -> httpx.Response:
+                async def preview(key: str, items: int) -> httpx.Response:
                     question: dict[str, Any] = {"question": "labels", "items": ["query"], "items_per_user": items}
                     reply = await client.post(
                         "/v1/datasets/searches/preview",
                         json={**question, "epsilon": 1, "delta": 1e-8},
                         headers={"Authorization": f"Bearer {key}"},
                     )
-                    order.append(name)
+                    if reply.status_code == 429:
+                        refused.append(reply)
                     return reply
 
-                many = [asyncio.ensure_future(preview("greedy", greedy, 2 + number)) for number in range(90)]
-                while len(order) < 86:
+                many = [asyncio.ensure_future(preview(greedy, 2 + number)) for number in range(90)]
+                while len(refused) < 86:
                     await asyncio.sleep(0.01)
                 assert (await client.get("/health")).status_code == 200
-                order.append("health")
-                assert (await preview("other", other, 1000)).status_code == 200
+                patient = asyncio.ensure_future(preview(other, 1000))
+                while pools[0].waiting < 5:
+                    await asyncio.sleep(0.01)
+                go.set()
+                assert (await patient).status_code == 200
                 return list(await asyncio.gather(*many))
 
-        replies = asyncio.run(ask())
+        try:
+            replies = asyncio.run(ask())
+        finally:
+            go.set()
     assert sorted(reply.status_code for reply in replies) == [200] * 4 + [429] * 86
-    assert {reply.headers["Retry-After"] for reply in replies if reply.status_code == 429} == {"1"}
-    assert order.index("health") < len(order) - 1
-    assert order.index("other") < len(order) - 1, "the other key does not wait for all of the first one's"
+    assert {reply.headers["Retry-After"] for reply in refused} == {"1"}
+    one, another = planned[:2]
+    assert one != another, "the other key does not wait for all of the first one's"
+    assert planned == [one, another, one, one, one]
