@@ -211,6 +211,14 @@ def test_what_a_lone_label_weighs_does_not_grow_with_the_items(items: int, most_
         assert weighing.alone(items) >= full_weight(items)
 
 
+@pytest.mark.parametrize("most_items", [3, 8])
+def test_what_is_rerouted_to_a_lone_label_rounds_up(most_items: int) -> None:
+    rerouting = Rerouting(UNIT, most_items)
+    part = Fraction(UNIT, rerouting.spread)
+    assert part.denominator > 1, "or nothing would be rounded"
+    assert Weighing(8, rerouting).alone(1) == full_weight(1) + math.ceil(part)
+
+
 @pytest.mark.parametrize(
     ("bad", "argument"),
     [

@@ -22,6 +22,7 @@ from tests.statistical.goodness import accepts, as_numbers, g_test, rejects
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.counts.count_profile import CountProfile
 from unlisted.errors import InvalidArgumentError, InvalidCountsError
+from unlisted.mechanisms.randomized_threshold import most_lowered_inside
 from unlisted.mechanisms.threshold_histogram import ThresholdHistogram
 from unlisted.noise.discrete_laplace import DiscreteLaplace
 from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
@@ -228,3 +229,19 @@ def test_the_guarantee_of_a_half_share_lies_between_two_thresholds() -> None:
     assert half.delta == pytest.approx((higher.delta + lower.delta) / 2)
     assert isinstance(half, Guarantee)
     assert half.rho == higher.rho
+
+
+@pytest.mark.parametrize("limit", [0, 1, HALF - 1, HALF, 2**64 - 1, 0x0123_4567_89AB_CDEF])
+def test_the_search_for_a_share_ends_at_the_largest_that_is_allowed(limit: int) -> None:
+    assert most_lowered_inside(lambda lowered: lowered <= limit) == limit
+
+
+def test_a_search_of_three_steps_looks_three_times_at_the_first_bits() -> None:
+    looked: list[int] = []
+
+    def allows(lowered: int) -> bool:
+        looked.append(lowered)
+        return lowered <= 5 << 61
+
+    assert most_lowered_inside(allows, 3) == 5 << 61
+    assert looked == [4 << 61, 6 << 61, 5 << 61]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from unlisted.counts import labels as label_rules
 from unlisted.counts.bounded_counts import BoundedCounts
 from unlisted.mechanisms.continual.binary.histogram import RunningHistogram
+from unlisted.mechanisms.continual.label_table import LabelTable
 from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.privacy.sensitivity import Sensitivity
 
@@ -62,3 +64,21 @@ def test_two_types_of_time_have_different_names() -> None:
 def test_no_labels_have_no_names() -> None:
     assert label_rules.encode_all(pa.array([], pa.string())) == []
     assert label_rules.encode_all(pa.array([], pa.time64("ns"))) == []
+
+
+def test_a_table_without_labels_has_none_since_then() -> None:
+    table = LabelTable()
+    assert table.since(0).to_pylist() == []
+    assert table.take(np.array([], np.int64)).to_pylist() == []
+
+
+def test_labels_since_a_row_are_those_added_after_it() -> None:
+    table = LabelTable()
+    for some in (["a", "b", "c"], ["d"], ["e"]):
+        table = table.appended(pa.array(some))
+    assert [table.since(rows).to_pylist() for rows in (0, 2, 4, 5)] == [
+        ["a", "b", "c", "d", "e"],
+        ["c", "d", "e"],
+        ["e"],
+        [],
+    ]

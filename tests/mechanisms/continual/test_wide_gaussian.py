@@ -24,6 +24,7 @@ from unlisted.mechanisms.continual.correlated.wide_gaussian import (
 )
 from unlisted.noise.gaussian.discrete_gaussian import DiscreteGaussian
 from unlisted.noise.gaussian.normal import theta_excess_up
+from unlisted.noise.gaussian.tails import tail_up
 from unlisted.noise.keyed import NoiseKey
 
 KEY = NoiseKey(bytes(range(32)))
@@ -67,6 +68,15 @@ class TestSplit:
         assert 0 < inexact_up(variance, 8192) < Fraction(1, 10**48)
         assert inexact_up(Fraction(100), 10) < Fraction(1, 10**300)
         assert inexact_up(variance, reach_of(variance)) == 1
+
+    @pytest.mark.parametrize("variance", [Fraction(100), Fraction(88_000**2), Fraction(10**9, 7)])
+    def test_what_is_lost_is_rounded_up(self, variance: Fraction) -> None:
+        lost = 2 * tail_up(reach_of(variance) - 2 * 10 + 1, variance)
+        parts = split_of(variance)
+        if parts is not None:
+            _, coarse, fine = parts
+            lost += sum(theta_excess_up(one) - 1 for one in (coarse * fine / variance, coarse, fine))
+        assert lost <= inexact_up(variance, 10) <= lost * (1 + Fraction(1, 10**6))
 
 
 class TestDraws:
